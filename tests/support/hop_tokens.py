@@ -41,7 +41,7 @@ def token(  # noqa: PLR0913 - a hop token has that many facts
         issued_at=issued_at,
         expires_at=issued_at + timedelta(seconds=hops.LIFETIME_S),
         method=method,
-        target=(of_path or path).removeprefix(MOUNT),
+        target=hops.signed_target((of_path or path).removeprefix(MOUNT)),
         body_digest=hops.digest_of(body),
         caller=RequestContext(
             "", user, project, frozenset(roles), user_name=user, project_name=project

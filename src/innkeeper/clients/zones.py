@@ -186,7 +186,7 @@ class ZoneClient:
             issued_at=now,
             expires_at=now + timedelta(seconds=hops.LIFETIME_S),
             method=request.method,
-            target=VERSION_ENDING + request.target,
+            target=hops.signed_target(VERSION_ENDING + request.target),
             body_digest=hops.digest_of(request.body),
             caller=request.caller,
             tree=request.tree,

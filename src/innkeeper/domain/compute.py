@@ -254,10 +254,10 @@ class BootRequest:
 
     A request from a zone parent has ``definitions``, which replace what this zone defines.
     ``entry_id`` is the id of its build plan entry; a request with several has ``entries`` instead.
-    With ``is_across_zones``, weights count as those of other zones. With
-    ``is_refused_without_hosts``, no server is left in ERROR. With ``may_be_elsewhere``, a place
-    that this zone does not know is no error. With ``has_volumes``, volumes are reserved for the
-    servers. If a server ``is_volume_backed``, one of them is its boot disk.
+    With ``is_across_zones``, weights count as those of other zones; without, servers stay here.
+    With ``is_refused_without_hosts``, no server is left in ERROR. With ``may_be_elsewhere``, an
+    unknown place is no error. With ``has_volumes``, volumes are reserved for the servers. If a
+    server ``is_volume_backed``, one of them is its boot disk.
     """
 
     project_id: str

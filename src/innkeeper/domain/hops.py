@@ -39,11 +39,17 @@ OWNER_CHARS_MAX = 180
 """The maximum length of the ids of users and projects: with a prefix they fit in the database."""
 NAME_CHARS_MAX = 255
 VISITED_MAX = 16
+TARGET_CHARS_MAX = 4096
+"""The maximum length of a target in a token. Of a longer target, a token has the digest."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _OWNER = re.compile(rf"[^\0]{{0,{OWNER_CHARS_MAX}}}", re.DOTALL)
 _OWNER_NAME = re.compile(rf"[^\0]{{0,{NAME_CHARS_MAX}}}", re.DOTALL)
 _LINK_HOST = re.compile(r"[0-9a-z-]{1,63}\.invalid")
 _PURPOSE = b"innkeeper hop 1\x00"
+_DIGESTED = "sha256:"
+"""Begins the digest of a target. A target itself begins with a slash."""
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _MAC_BYTES = hashlib.sha256().digest_size
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the core's clock is naive and in UTC
 _US = timedelta(microseconds=1)
@@ -73,7 +79,8 @@ class _Content(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 class HopClaims:
     """What a token says: the caller in the parent, and the one request that it is valid for.
 
-    ``target`` is the path with its query. ``id`` is a random text.
+    ``target`` is the path with its query, or its digest; see :func:`signed_target`. ``id`` is a
+    random text.
     """
 
     parent_name: str
@@ -90,6 +97,36 @@ class HopClaims:
 def digest_of(body: bytes) -> str:
     """Return the digest of a request's body. A request without a body has an empty one."""
     return hashlib.sha256(body).hexdigest()
+
+
+def signed_target(target: str) -> str:
+    """Return a target as tokens have it. A long one would make the token too long."""
+    return target if len(target) <= TARGET_CHARS_MAX else _digested(target)
+
+
+def is_for(target: str, signed: str) -> bool:
+    """Return whether a token with the target ``signed`` is for a request with this target."""
+    if signed.startswith(_DIGESTED):
+        return _digested(target) == signed
+    return target == signed or normal_target(target) == normal_target(signed)
+
+
+def normal_target(target: str) -> str:
+    """Return a path and query in normal form.
+
+    A proxy in between may escape other characters. Only escapes that mean nothing are undone (RFC
+    3986, section 6.2.2): ``%3D`` within a value is not the same as ``=``.
+    """
+    return _ESCAPE.sub(_normal_escape, target)
+
+
+def _normal_escape(found: re.Match[str]) -> str:
+    char = chr(int(found[1], 16))
+    return char if char in _UNRESERVED else found[0].upper()
+
+
+def _digested(target: str) -> str:
+    return _DIGESTED + digest_of(normal_target(target).encode())
 
 
 def is_one(text: str) -> bool:

@@ -159,7 +159,8 @@ class TreeRequest:
 class Hop:
     """The token of a request from a zone parent, after its signature was checked.
 
-    ``id`` is accepted once for a request that writes. ``target`` is the path with its query.
+    ``id`` is accepted once for a request that writes. ``target`` is the path with its query, as
+    tokens have it.
     """
 
     id: str

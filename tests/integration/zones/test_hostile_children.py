@@ -373,6 +373,7 @@ def _page(rows: list[Any], keys: list[Any] | None = None, **more: Any) -> bytes:
 def test_a_child_lists_only_servers_that_it_has(world: World) -> None:
     uuid, foreign = world.boot_below(), world.boot_below(OTHER)
     world.child.answers = lambda asked: http({}, 500)
+    assert world.boot().is_success, "on a host of the zone itself"
     mine = world.listed()
     assert mine["is_partial"]
     own = [each["id"] for each in mine["servers"]]
@@ -391,6 +392,12 @@ def test_a_child_lists_only_servers_that_it_has(world: World) -> None:
         assert sorted(each["id"] for each in old["servers"]) == sorted([uuid, *own])
     everything = world.listed("?all_tenants=1", "admin")["servers"]
     assert {uuid, foreign} <= {each["id"] for each in everything}
+    stranger = str(uuid4())
+    for status, is_shown in (("ACTIVE", False), ("DELETED", True)):
+        page = _page([_row(stranger, status=status)])
+        world.child.answers = lambda asked, page=page: page  # type: ignore[misc]
+        changed = world.listed("?changes-since=2020-01-01T00:00:00Z")["servers"]
+        assert (stranger in [each["id"] for each in changed]) is is_shown, status
 
 
 def test_an_odd_list_costs_only_the_childs_servers(world: World) -> None:
@@ -525,6 +532,20 @@ def test_a_marker_below_is_asked_for_with_care(world: World) -> None:
     assert world.ask("GET", f"/servers?marker={foreign}").status_code == httpx.codes.BAD_REQUEST
     for word in ("zone_after=[]", f"zone_key_of={uuid}", "zone_projects=up:"):
         assert world.ask("GET", f"/servers?{word}").status_code == httpx.codes.BAD_REQUEST
+
+
+def test_a_disabled_child_is_not_asked_for_a_marker(world: World) -> None:
+    uuid = world.boot_below()
+    (child,) = world.ask("GET", "/zones", "admin").json()["zones"]
+    for enabled, status in ((False, httpx.codes.SERVICE_UNAVAILABLE), (True, httpx.codes.OK)):
+        body = {"zone": {"enabled": enabled}}
+        assert world.ask("PUT", f"/zones/{child['id']}", "admin", json=body).is_success
+        world.child.asked.clear()
+        world.child.answers = lambda asked: http(
+            {"servers": [], "zone": {"key": json.dumps([MOMENT, uuid]), "keys": []}}
+        )
+        assert world.ask("GET", f"/servers?marker={uuid}").status_code == status
+        assert bool(world.child.asked) is enabled
 
 
 def test_children_get_no_filter_that_the_client_may_not_use(world: World) -> None:

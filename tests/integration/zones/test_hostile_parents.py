@@ -14,13 +14,15 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from innkeeper.domain import hops
+from innkeeper.domain.slices import Scheduling
 from innkeeper.engine.zones.serving import UNDONE_MAX
 from innkeeper.wiring import DATABASE_FILE
 from tests.support.databases import DATABASES
 from tests.support.hostile_zones import BEST, ZONE_ID, hostile_zone
 from tests.support.running import running
 from tests.support.several import UNLIMITED, several
-from tests.support.zone_parent_worlds import KEY, SETTINGS, World, built, furnish, world_in
+from tests.support.zone_parent_worlds import KEY, SETTINGS, World, act, built, furnish, world_in
 from tests.support.zone_parents import COMPUTE, FLAVOR, change, parent_of, told, wanted
 
 pytestmark = pytest.mark.timeout(300)
@@ -57,6 +59,27 @@ def test_a_token_is_for_one_request(world: World) -> None:
     assert world.up.present(token, "POST", path, body).status_code == REFUSED
     foreign = world.other.token("POST", path, body)
     assert world.up.present(foreign, "POST", path, body).status_code == MISSING
+
+
+def test_a_list_may_have_as_long_a_query_as_here(world: World) -> None:
+    values = "&".join(f"{name}={'x' * 1000}" for name in ("name", "tags", "not-tags", "hostname"))
+    path = f"/servers?{values}&{values}&{values}&{values}"
+    token = world.up.token("GET", path)
+    assert len(token) < hops.LENGTH_MAX < len(path)
+    assert world.up.present(token, "GET", path).json()["servers"] == []
+    other = world.up.present(token, "GET", path.replace("x", "y", 1))
+    assert other.status_code == REFUSED
+
+
+def test_a_parent_with_a_larger_limit_gets_as_many_offers_as_a_boot_may_have(world: World) -> None:
+    most = Scheduling().servers_per_request_max
+    assert len(world.up.offers(most + 1)) == most
+    least = {"server": wanted(min_count=most + 1, max_count=most + 1), "zone": told()}
+    assert len(world.up.ask("POST", "/zones/select", least).json()["weights"]) == most
+    ids = [str(uuid4()) for _ in range(most + 1)]
+    counts = {"min_count": 1, "max_count": len(ids)}
+    body = {"server": wanted(**counts), "zone": told(servers=ids)}
+    assert world.up.ask("POST", "/servers", body).status_code == httpx.codes.BAD_REQUEST
 
 
 def test_a_request_to_build_is_accepted_once(world: World) -> None:
@@ -185,6 +208,30 @@ def test_a_parent_cannot_hide_zones_from_another_one(world: World) -> None:
         assert world.kid.call("DELETE", path).status_code == httpx.codes.NO_CONTENT
 
 
+def test_a_server_below_is_not_built_here_a_second_time(world: World) -> None:
+    with hostile_zone() as leaf:
+        fields = {"name": "leaf", "api_url": leaf.api_url, "username": "up", "password": "x"}
+        added = world.kid.call("POST", f"{COMPUTE}/zones", "admin", json={"zone": fields})
+        assert added.status_code == OK, added.text
+        below = world.up.offers()
+        assert below[0]["weight"] == BEST
+        uuid = str(uuid4())
+        for sealed, outcome in ((below[0]["blob"], "built"), (own_offer(world), "stale")):
+            answer = world.up.build([sealed], [uuid])
+            assert answer.json()["zone"]["outcomes"] == {uuid: outcome}
+        assert world.up.undo(uuid) == [uuid]
+        assert not world.seen(uuid)
+        path = f"{COMPUTE}/zones/{added.json()['zone']['id']}"
+        assert world.kid.call("DELETE", path).status_code == httpx.codes.NO_CONTENT
+
+
+def own_offer(world: World) -> str:
+    """Return an entry for a host of the zone itself, as the parent gets it."""
+    offers = world.up.offers(visited=[ZONE_ID])
+    assert offers[0]["weight"] > BEST
+    return str(offers[0]["blob"])
+
+
 def test_a_parent_cannot_fill_the_database_with_servers_to_undo(world: World) -> None:
     """Each unknown id is remembered for a while, so that no late request builds it."""
     flooding, quiet = world.parent(), world.parent()
@@ -224,6 +271,15 @@ def test_definitions_of_a_parent_are_bounded(world: World) -> None:
             entries = {} if more is None else {"entries": more}
             body = {"server": wanted(), "zone": {**zone, **entries}}
             assert world.up.ask("POST", path, body).status_code == httpx.codes.BAD_REQUEST, fields
+
+
+def test_a_resize_does_not_use_a_flavor_of_this_zone(world: World) -> None:
+    (uuid,) = built(world.up)
+    flavor = {"name": "large", "id": "large", "ram": 64, "vcpus": 64, "disk": 1}
+    assert world.kid.call("POST", f"{COMPUTE}/flavors", "admin", json={"flavor": flavor}).is_success
+    answer = act(world.up, uuid, "resize", {"flavorRef": "large"})
+    assert answer.status_code == httpx.codes.BAD_REQUEST
+    assert "must describe the flavor" in answer.text
 
 
 def test_a_password_that_is_lost_here_shuts_out_its_own_parent_only(world: World) -> None:

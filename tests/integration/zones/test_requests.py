@@ -65,6 +65,35 @@ def used(zone: RunningZone, token: str = USER) -> int:
     return int(zone.get("/limits", token)["limits"]["absolute"]["totalCoresUsed"])
 
 
+def test_users_and_projects_of_all_zones_are_those_of_the_root(tree: ZoneTree) -> None:
+    root = tree["root"]
+    tokens = ("zoe:apes", "ann:bees")
+    made = {
+        one(root, availability_zone=az(name), token=token): tuple(token.split(":"))
+        for token in tokens
+        for name in HOSTS
+    }
+    of_ann = sorted(uuid for uuid, (user, _) in made.items() if user == "ann")
+    for owner in ("user_id=ann", "project_id=bees", "tenant_id=bees"):
+        found = root.get(f"/servers/detail?all_tenants=1&{owner}")["servers"]
+        assert sorted(each["id"] for each in found) == of_ann, owner
+    mine = root.get("/servers?user_id=ann", "ann:bees")["servers"]
+    assert sorted(each["id"] for each in mine) == of_ann
+    assert root.get("/servers?user_id=zoe", "ann:bees")["servers"] == []
+    for column, place in (("user_id", 0), ("project_id", 1)):
+        path = f"/servers?all_tenants=1&sort_key={column}&sort_dir=asc&limit=1"
+        listed: list[str] = []
+        while len(listed) <= len(made):
+            marker = f"&marker={listed[-1]}" if listed else ""
+            page = root.get(path + marker)["servers"]
+            if not page:
+                break
+            listed += [each["id"] for each in page]
+        assert sorted(listed) == sorted(made)
+        owners = [made[each][place] for each in listed]
+        assert owners == sorted(owners), column
+
+
 @pytest.mark.parametrize("name", ["a", "c"])
 def test_a_resize_takes_its_flavor_along(tree: ZoneTree, name: str) -> None:
     root = tree["root"]

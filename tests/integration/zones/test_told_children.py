@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
 
-from tests.support.hostile_zones import HostileZone, hostile_zone, http
+from innkeeper.domain.zone_tree import ZoneServerState
+from innkeeper.systems.zones import remote
+from tests.support.hostile_zones import Asked, HostileZone, hostile_zone, http, ids_in
 from tests.support.running import Running, running
+from tests.support.zone_parents import parent_of
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -34,7 +38,7 @@ class Pair:
 
     def ask(self, method: str, path: str, token: str = USER, **more: Any) -> httpx.Response:
         """Call the zone's Compute API."""
-        headers = {"openstack-api-version": NEWEST}
+        headers = {"openstack-api-version": NEWEST, "content-type": "application/json"}
         path = f"/compute/v2.1{path}"
         answer: httpx.Response = self.zone.call(method, path, token, headers=headers, **more)
         assert answer.status_code != httpx.codes.INTERNAL_SERVER_ERROR, (path, answer.text)
@@ -59,6 +63,10 @@ class Pair:
     def told(self, path: str) -> list[Any]:
         """Return the bodies of the requests with this path, relative to the child's address."""
         return [each.body for each in self.child.asked if each.path == path]
+
+    def instances(self) -> int:
+        """Return how many servers count in the quota of the user's project."""
+        return int(self.good("GET", "/limits")["limits"]["absolute"]["totalInstancesUsed"])
 
     def servers(self) -> list[str]:
         """Return the ids of the servers that the zone knows in its child."""
@@ -96,7 +104,7 @@ def running_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         totals = {"VCPU": {"total": 640}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 999}}
         host = {"name": OWN_HOST, "host_ip": ADDRESS, "inventories": totals}
         made.good("PUT", f"/os-agents/{agent}/hosts", "admin", json={"hosts": [host]})
-        for name, vcpus in (("v1", 1), ("v9", 9), ("v99", 99)):
+        for name, vcpus in (("v1", 1), ("v9", 9), ("v101", 101)):
             flavor = {"name": name, "id": name, "ram": 64, "vcpus": vcpus, "disk": 1}
             made.good("POST", "/flavors", "admin", json={"flavor": flavor})
         link = {"name": "odd", "api_url": child.api_url, "username": "up", "password": "x"}
@@ -196,7 +204,7 @@ def test_a_resize_carries_the_flavor_and_its_quota_comes_back(pair: Pair) -> Non
     assert resize("v1").status_code == httpx.codes.CONFLICT
     assert cores() == before + 8, "the larger flavor counted already"
     pair.child.asked.clear()
-    for odd in (resize("v99"), resize("nine"), resize("v9", zone={"flavor": flavor})):
+    for odd in (resize("v101"), resize("nine"), resize("v9", zone={"flavor": flavor})):
         assert odd.status_code in (httpx.codes.FORBIDDEN, httpx.codes.BAD_REQUEST)
     assert pair.child.asked == []
     assert cores() == before + 8
@@ -205,6 +213,73 @@ def test_a_resize_carries_the_flavor_and_its_quota_comes_back(pair: Pair) -> Non
     for malformed in ('{"resize": 7}', '{"resize": {"flavorRef": {}}}', '{"resize": ', "[]"):
         answer = pair.ask("POST", f"/servers/{uuid}/action", content=malformed)
         assert answer.status_code in (400, 503)
+    pair.child.answers = lambda asked: http(b"", 202)
+    for path, name in (("action", "\\u0072esize"), ("%61ction", "resize")):
+        pair.child.asked.clear()
+        raw = f'{{"{name}": {{"flavorRef": "v9"}}}}'
+        answer = pair.ask("POST", f"/servers/{uuid}/{path}", content=raw)
+        assert answer.status_code == httpx.codes.ACCEPTED, answer.text
+        (told,) = [each.body for each in pair.child.asked]
+        assert told["resize"]["zone"]["flavor"] == flavor
+
+
+@pytest.mark.parametrize("change", [{"draining": True}, {"enabled": False}])
+def test_entries_that_are_older_than_a_drain_build_nothing(
+    pair: Pair, change: dict[str, Any]
+) -> None:
+    above = parent_of(pair.zone.call, "above")
+    (mine,) = pair.good("POST", "/zones/select", json=body({}))["weights"]
+    (theirs,) = above.offers()
+    (child,) = pair.good("GET", "/zones", "admin")["zones"]
+    path, back = f"/zones/{child['id']}", {"draining": False, "enabled": True}
+    pair.good("PUT", path, "admin", json={"zone": change})
+    pair.child.asked.clear()
+    stale = pair.ask("POST", "/servers", json=body({}, blob=mine["blob"]))
+    assert stale.status_code == httpx.codes.CONFLICT, stale.text
+    uuid = str(uuid4())
+    built = above.build([theirs["blob"]], [uuid])
+    assert built.json()["zone"]["outcomes"] == {uuid: "stale"}
+    assert pair.child.asked == []
+    pair.good("PUT", path, "admin", json={"zone": back})
+    assert pair.ask("POST", "/servers", json=body({}, blob=mine["blob"])).is_success
+    pair.good("DELETE", f"/zones/parents/{above.id}", "admin")
+
+
+def test_an_entry_that_a_child_cannot_use_counts_no_server(pair: Pair) -> None:
+    def answer(asked: Asked) -> bytes | None:
+        if (asked.method, asked.path) != ("POST", "/servers"):
+            return None
+        return http({"zone": {"outcomes": dict.fromkeys(ids_in(asked.body), "stale")}}, 202)
+
+    before = pair.instances()
+    (offer,) = pair.good("POST", "/zones/select", json=body({}))["weights"]
+    pair.child.answers = answer
+    for _ in range(2):
+        stale = pair.ask("POST", "/servers", json=body({}, blob=offer["blob"]))
+        assert stale.status_code == httpx.codes.CONFLICT
+        assert "no longer available" in stale.text
+        assert pair.instances() == before
+    pair.child.answers = lambda asked: b"" if asked.path in ("/servers", "/zones/undo") else None
+    silent = pair.ask("POST", "/servers", json=body({}, blob=offer["blob"]))
+    assert silent.status_code == httpx.codes.SERVICE_UNAVAILABLE
+    assert pair.instances() == before + 1, "the child may have it"
+    (asked,) = [each for each in pair.child.asked if each.path == "/zones/undo"]
+    (row,) = pair.zone.service.database.read(lambda tx: remote.by_uuids(tx, asked.body["servers"]))
+    assert (row.state, row.batch_min) == (ZoneServerState.UNDOING, 0), "the repair asks again"
+
+
+def test_a_forced_delete_frees_the_quota_once_the_child_has_no_server(pair: Pair) -> None:
+    pair.boot({})
+    (uuid,) = pair.servers()
+    before = pair.instances()
+    pair.child.answers = lambda asked: http(b"", 202) if "action" in asked.path else None
+    mentions = {"createImage": {"name": "i", "metadata": {"forceDelete": "x"}}}
+    for wanted, is_deleting in ((mentions, False), ({"forceDelete": None}, True)):
+        answer = pair.ask("POST", f"/servers/{uuid}/action", json=wanted)
+        assert answer.status_code == httpx.codes.ACCEPTED, answer.text
+        (row,) = pair.zone.service.database.read(lambda tx: remote.by_uuids(tx, [uuid]))
+        assert (row.state == ZoneServerState.DELETING) is is_deleting
+    assert pair.instances() == before, "it counts until the child says that it is gone"
 
 
 def told(**more: Any) -> Any:

@@ -106,12 +106,9 @@ class TreeBooter:
         if begun is None:
             return wanted
         progress.begun_at = now
-        tree = self._tree.below(boot.hop, parts.zoning.zone_request_timeout_s)
-        placed = await building.place(parts.client, child, boot, begun.definitions, begun.ids, tree)
-        if placed.is_refused:
-            self._tree.children.note_refusal(child.zone)
+        outcomes = await passing.place(self._tree, boot, child, begun)
         places: dict[str, int] = {each: place for place, each in enumerate(begun.ids)}
-        await self._note(boot, child, placed.outcomes, places, progress)
+        await self._note(boot, child, outcomes, places, progress)
         if progress.gone and not progress.doubtful:
             # A plan that follows must find their quota.
             gone, progress.gone = progress.gone, []
@@ -172,9 +169,10 @@ class TreeBooter:
             await self._build(boot, {0: PlacedOffer(0.0, "", place)}, progress)
         except AlreadyExists as error:
             raise Conflict(zone_servers.ENTRY_IN_USE) from error
-        if progress.ids != [server_id]:
-            raise Unavailable("The zone of this entry does not answer. Ask for another plan.")
         if not progress.below:
+            await self._give_up(progress)
+            if progress.ids != [server_id]:
+                raise Unavailable("The zone of this entry does not answer. Ask for another plan.")
             raise EntryStale("The child zone could not use the entry.")
         now, until = parts.clock(), opened.expires_at
         if not await parts.engine.write(
@@ -199,8 +197,8 @@ class TreeBooter:
         for place, each in offers.items():
             if isinstance(each.place, ChildEntry):
                 by_child.setdefault(each.place.child_uuid, {})[place] = each.place.sealed
-        known = {each.zone.uuid: each for each in await self._tree.children.every()}
-        below = [(known[uuid], some) for uuid, some in by_child.items() if uuid in known]
+        takers = await self._tree.takers()
+        below = [(takers[uuid], some) for uuid, some in by_child.items() if uuid in takers]
         if below:
             made = await self._tree.definitions_of(boot)
             if not await self._begin(boot, below, made, progress):
@@ -344,6 +342,17 @@ class TreeBooter:
         if not progress.rows and not progress.own:
             return
         await self.undo(progress.rows, progress.own_ids)
+
+    async def _give_up(self, progress: Progress) -> None:
+        """Decide that no server is built. Of those without an answer, the repair takes care."""
+        if not progress.others:
+            return
+
+        def decide(tx: Tx) -> None:
+            remote.decide(tx, progress.doubtful)
+            zone_servers.forget(tx, progress.gone)
+
+        await self._parts.engine.write(decide, len(progress.others))
 
     async def _decide(self, boot: TreeBoot, progress: Progress) -> Booted:
         """Keep the servers that are built, if they are enough, and undo them otherwise."""

@@ -33,8 +33,11 @@ ANSWER_BYTES_MAX = 2 * 2**20
 RETRY_AFTER_S = 5
 GROUPS = "server_groups"
 AWAY = "The zone that has the server does not answer. Try again later."
-RESIZES = (b'"confirmResize"', b'"revertResize"')
-"""Actions that end a resize. A body that only mentions one does no harm."""
+ACTION = "/action"
+ENDS_OF_RESIZES = frozenset({"confirmResize", "revertResize"})
+FORCE_DELETE = "forceDelete"
+Action = tuple[str, object]
+"""The name of an action on a server, and its arguments."""
 LOG = structlog.get_logger("innkeeper.zones")
 
 
@@ -42,10 +45,12 @@ LOG = structlog.get_logger("innkeeper.zones")
 class ClientRequest:
     """A request as the client sent it. ``target`` is relative to the version's address.
 
-    ``address`` replaces the invented host in links.
+    ``part`` is the end of its route behind the server, such as ``/action``. ``address`` replaces
+    the invented host in links.
     """
 
     method: str
+    part: str
     target: str
     headers: Mapping[str, str]
     body: bytes
@@ -76,7 +81,8 @@ class ServerRequests:
         hop = request.caller.hop
         if child is None or not child.zone.is_enabled:
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
-        resize = await self._begun(server, request)
+        action = _action_in(request)
+        resize = await self._begun(server, request.caller, action)
         tree = self._tree.below(hop, self._parts.zoning.zone_request_timeout_s)
         sent = ZoneRequest(
             request.method,
@@ -98,7 +104,7 @@ class ServerRequests:
             if resize is not None:
                 await self._look_soon(server)
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
-        await self._note(server, request, answer.status)
+        await self._note(server, request, action, answer.status)
         if hop is None:
             answer = await self._with_groups(server, answer)
         if resize is not None:
@@ -120,27 +126,31 @@ class ServerRequests:
         shown[GROUPS] = [] if group is None else [group]
         return ZoneAnswer(answer.status, answer.headers, msgspec.json.encode(told))
 
-    async def _begun(self, server: ZoneServer, request: ClientRequest) -> ForwardedResize | None:
+    async def _begun(
+        self, server: ZoneServer, caller: RequestContext, action: Action | None
+    ) -> ForwardedResize | None:
         """Count a resize before the child is asked. It counts on if the child does not answer."""
-        if request.method != "POST" or not request.target.partition("?")[0].endswith("/action"):
+        if action is None or action[0] != resizing.RESIZE:
             return None
-        wanted, caller = resizing.wanted(request.body, request.caller), request.caller
+        wanted = resizing.wanted(action[1], caller)
         if wanted is None:
             return None
         return await self._parts.engine.write(
             lambda tx: resizing.begin(tx, server, wanted, caller, self._limits)
         )
 
-    async def _note(self, server: ZoneServer, request: ClientRequest, status: int) -> None:
+    async def _note(
+        self, server: ZoneServer, request: ClientRequest, action: Action | None, status: int
+    ) -> None:
         """Record what an answer says about where the server is, and about its amounts."""
-        path, method, engine = request.target.partition("?")[0], request.method, self._parts.engine
-        is_whole = path == f"/servers/{server.uuid}"
-        now = self._parts.clock()
+        engine, now, uuid = self._parts.engine, self._parts.clock(), server.uuid
+        is_done, is_whole = status < HTTPStatus.BAD_REQUEST, request.part == ""
+        name = None if action is None else action[0]
         if is_whole and status == HTTPStatus.NOT_FOUND:
-            await engine.write(lambda tx: zone_servers.forget_decided(tx, [server.uuid]))
-        elif is_whole and method == "DELETE" and status == HTTPStatus.NO_CONTENT:
-            await engine.write(lambda tx: remote.begin_delete(tx, server.uuid, now))
-        elif path.endswith("/action") and status < HTTPStatus.BAD_REQUEST and _resizes(request):
+            await engine.write(lambda tx: zone_servers.forget_decided(tx, [uuid]))
+        elif is_done and ((is_whole and request.method == "DELETE") or name == FORCE_DELETE):
+            await engine.write(lambda tx: remote.begin_delete(tx, uuid, now))
+        elif is_done and name in ENDS_OF_RESIZES:
             await self._look_soon(server)
 
     async def _look_soon(self, server: ZoneServer) -> None:
@@ -148,8 +158,18 @@ class ServerRequests:
         await self._parts.engine.write(lambda tx: remote.look_soon(tx, server.uuid, now))
 
 
-def _resizes(request: ClientRequest) -> bool:
-    return any(action in request.body for action in RESIZES)
+def _action_in(request: ClientRequest) -> Action | None:
+    """Return the action that a request wants; ``None`` for a malformed one. The child says so."""
+    if request.part != ACTION:
+        return None
+    try:
+        body = msgspec.json.decode(request.body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+    if not isinstance(body, dict) or len(body) != 1:
+        return None
+    name, arguments = next(iter(body.items()))
+    return name, arguments
 
 
 def _as_owner(caller: RequestContext, server: ZoneServer) -> RequestContext:

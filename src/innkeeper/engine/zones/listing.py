@@ -18,6 +18,7 @@ import structlog
 from innkeeper.clients import zones
 from innkeeper.clients.zone_wire import ANSWER_BYTES_MAX, ZoneSilent
 from innkeeper.clients.zones import ZoneRequest
+from innkeeper.domain.compute import Status
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.zone_tree import TreeRequest, ZoneServer
@@ -33,6 +34,7 @@ LOG = structlog.get_logger("innkeeper.zones")
 AFTER, KEY_OF = "zone_after", "zone_key_of"
 """The query parameters with which zones ask each other to continue after a sort key, and for the
 sort key of a server."""
+MARKER_AWAY = "The zone that has the marker does not answer."
 
 
 SERVER_BYTES_MAX = 512 * 2**10
@@ -115,20 +117,25 @@ class ServerLists:
         return pages, missing
 
     async def key_of(self, uuid: str, question: ListQuestion) -> str | None:
-        """Return the sort key of a server in a child zone; ``None`` if there is no such server."""
+        """Return the sort key of a server in a child zone; ``None`` if there is no such server.
+
+        Raises :class:`Unavailable`. As for pages, only a child that is enabled and active is asked.
+        """
         home = await self._parts.engine.read(lambda tx: remote.get(tx, uuid))
         if home is None or not _may_list(question, home.project_id):
             return None
         child = await self._tree.children.by_id(home.child_id)
         if child is None:
             return None
+        if not child.zone.is_reachable:
+            raise Unavailable(MARKER_AWAY)
         tree = self._tree.below(question.caller.hop, self._parts.zoning.zone_request_timeout_s)
         query = urlencode([*question.query, (KEY_OF, uuid)])
         try:
             told = await self._ask(child, f"{question.target}?{query}", question, 1, tree)
         except ZoneSilent as error:
             LOG.warning("zone_list_failed", zone=child.zone.name, reason=str(error))
-            raise Unavailable("The zone that has the marker does not answer.") from error
+            raise Unavailable(MARKER_AWAY) from error
         zone = told.get(ZONE)
         key = zone.get("key") if isinstance(zone, Mapping) else None
         return key if isinstance(key, str) else None
@@ -223,6 +230,7 @@ def _is_there(
     if known is None:
         # This zone forgot the servers that are deleted.
         is_wanted = not isinstance(told, str) or _may_list(question, told)
-        return question.with_deleted and is_wanted
+        is_deleted = row.shown.get("status", Status.DELETED) == Status.DELETED
+        return question.with_deleted and is_deleted and is_wanted
     is_theirs = known.child_id == child.zone.id and told in (None, known.project_id)
     return is_theirs and _may_list(question, known.project_id)

@@ -14,6 +14,8 @@ from innkeeper.domain.compute import BootRequest, Definitions
 from innkeeper.domain.ids import ServerId
 from innkeeper.engine.zones import building
 from innkeeper.engine.zones.known_children import KnownChild
+from innkeeper.engine.zones.tree import ZoneTree
+from innkeeper.engine.zones.tree_request import TreeBoot
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import zone_servers
 from innkeeper.systems.compute.boot import definitions
@@ -52,3 +54,18 @@ def begin(
     ]
     zone_servers.record(tx, rows)
     return PassedDown(ids, made)
+
+
+async def place(
+    tree: ZoneTree, boot: TreeBoot, child: KnownChild, passed: PassedDown
+) -> dict[str, str]:
+    """Let the child place and build the servers. Return the outcome for each server's id.
+
+    A child that refuses gets plans only, for a while.
+    """
+    parts = tree.parts
+    facts = tree.below(boot.hop, parts.zoning.zone_request_timeout_s)
+    placed = await building.place(parts.client, child, boot, passed.definitions, passed.ids, facts)
+    if placed.is_refused:
+        tree.children.note_refusal(child.zone)
+    return placed.outcomes

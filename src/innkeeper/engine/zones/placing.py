@@ -15,7 +15,7 @@ from functools import partial
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zones import ChildEntry, EntryBoot, PlacedOffer
-from innkeeper.engine.zones import building, passing
+from innkeeper.engine.zones import passing
 from innkeeper.engine.zones.building import EntryToBuild, Outcome
 from innkeeper.engine.zones.known_children import KnownChild
 from innkeeper.engine.zones.passing import PassedDown
@@ -99,12 +99,9 @@ class ServerPlacer:
             return dict.fromkeys(ids, Outcome.STALE)
         if not isinstance(begun, PassedDown):
             return await self._outcomes_of_known(boot)
-        tree = self._tree.below(boot.hop, parts.zoning.zone_request_timeout_s)
-        placed = await building.place(parts.client, child, boot, begun.definitions, begun.ids, tree)
-        if placed.is_refused:
-            self._tree.children.note_refusal(child.zone)
-        await self._parent_requests.record(placed.outcomes)
-        return dict.fromkeys(ids, Outcome.STALE) | placed.outcomes
+        outcomes = await passing.place(self._tree, boot, child, begun)
+        await self._parent_requests.record(outcomes)
+        return dict.fromkeys(ids, Outcome.STALE) | outcomes
 
     async def _place_by_plan(self, boot: TreeBoot) -> dict[str, str]:
         """Choose among the hosts of this zone and the zones below it."""

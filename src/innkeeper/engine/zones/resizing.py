@@ -40,40 +40,35 @@ class ForwardedResize:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The body of a resize as the client sent it. ``told`` is a zone parent's flavor."""
+    """A resize as the client sent it. ``told`` is a zone parent's flavor."""
 
-    body: Mapping[str, object]
     arguments: Mapping[str, object]
     flavor_id: str
     told: Flavor | None
 
 
-def wanted(raw_body: bytes, caller: RequestContext) -> _Wanted | None:
-    """Return the resize in a body; ``None`` for any other body, which the child checks.
+def wanted(arguments: object, caller: RequestContext) -> _Wanted | None:
+    """Return the resize with these arguments; ``None`` if they are malformed. The child says so.
 
-    Raises :class:`Invalid` for a flavor that only a zone parent may describe.
+    Raises the errors of :func:`told_flavor`.
     """
-    if b'"resize"' not in raw_body:
-        return None
-    try:
-        body = msgspec.json.decode(raw_body)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return None
-    arguments = body.get(RESIZE) if isinstance(body, dict) and len(body) == 1 else None
     named = arguments.get("flavorRef") if isinstance(arguments, dict) else None
     if not isinstance(arguments, dict) or not isinstance(named, str | int):
         return None
     flavor_id = str(named).rpartition("/")[2]
     told = told_flavor(arguments.get(ZONE), flavor_id, is_of_parent=caller.hop is not None)
-    return _Wanted(body, arguments, flavor_id, told)
+    return _Wanted(arguments, flavor_id, told)
 
 
 def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor | None:
-    """Return the flavor that a zone parent describes beside a resize.
+    """Return the flavor that a zone parent describes beside a resize; ``None`` for other callers.
 
-    Raises :class:`Invalid` for a flavor that is unusable, or that no zone parent sent.
+    Raises :class:`Invalid` for a flavor that is unusable, missing, or not from a zone parent. A
+    flavor of this zone that has the same id would not count in the quota of the parent's user.
     """
     if told is None:
+        if is_of_parent:
+            raise Invalid("A zone parent must describe the flavor of a resize.")
         return None
     if not is_of_parent:
         raise Invalid("The key zone is for requests of zone parents.")
@@ -94,8 +89,9 @@ def begin(
     """
     flavor = resize.told
     if flavor is None:
-        is_admin = caller.is_admin and caller.hop is None
-        flavor = flavors.for_resize(tx, resize.flavor_id, server.project_id, is_admin=is_admin)
+        flavor = flavors.for_resize(
+            tx, resize.flavor_id, server.project_id, is_admin=caller.is_admin
+        )
     before, during = zone_servers.begin_resize(
         tx, server, (flavor.vcpus, flavor.memory_mb), default
     )

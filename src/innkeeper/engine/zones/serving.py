@@ -84,7 +84,7 @@ class ParentRequests:
         Return the outcome for each id. Raises the errors of :meth:`build`.
         """
         outcomes = dict.fromkeys(ids, Outcome.STALE)
-        admit = partial(_admit, boot, list(outcomes))
+        admit = partial(_admit, boot, list(outcomes), {each.server_id for each in own})
         parts = await self._parts_below(boot, below)
         if not parts:
             return outcomes | await self._build_own(boot.request, own, admit)
@@ -110,17 +110,17 @@ class ParentRequests:
         made, now = boot.request.definitions, self._parts.clock()
         if not below or made is None or self._tree.hops_left(boot.hop) <= 0:
             return []
-        known = {each.zone.uuid: each for each in await self._tree.children.every()}
+        takers = await self._tree.takers()
         return [
             PartBelow(
-                known[uuid],
+                takers[uuid],
                 made,
                 entries,
                 [
                     # The zone where the request came in decides on the batch.
                     building.begun(
                         ServerId(each.server_id),
-                        known[uuid],
+                        takers[uuid],
                         boot.request,
                         made,
                         batch_min=0,
@@ -130,7 +130,7 @@ class ParentRequests:
                 ],
             )
             for uuid, entries in below.items()
-            if uuid in known
+            if uuid in takers
         ]
 
     def _opened(
@@ -279,9 +279,12 @@ def _of_parent(
     )
 
 
-def _admit(boot: TreeBoot, ids: Sequence[str], tx: Tx, is_repeat: bool) -> set[str]:
-    """Accept the id of a parent's request, and return the ids that servers of others have.
+def _admit(
+    boot: TreeBoot, ids: Sequence[str], own: Collection[str], tx: Tx, is_repeat: bool
+) -> set[str]:
+    """Accept the id of a parent's request, and return those of its servers that must not be built.
 
+    These have ids of servers of others, or are below and shall now also be here, as ``own``.
     The server group of the request is stored, so that servers here and below can join it.
     """
     request, hop = boot.request, boot.hop
@@ -290,7 +293,7 @@ def _admit(boot: TreeBoot, ids: Sequence[str], tx: Tx, is_repeat: bool) -> set[s
     told = None if request.definitions is None else request.definitions.group
     if told is not None and hints.group_of(request.hints) is not None:
         groups.store_of_parent(tx, told, request.project_id, request.user_id, request.now)
-    return zone_servers.of_others(tx, ids, request.project_id)
+    return zone_servers.taken(tx, ids, request.project_id, here=own)
 
 
 def own_entry(entry: EntryToBuild, place: Destination, expires_at: datetime) -> EntryBoot:

@@ -122,8 +122,13 @@ class ZoneTree:
         """Return the children that plans ask."""
         if self.hops_left(hop) <= 0:
             return []
-        found = [each for each in await self.children.every() if each.zone.takes_servers]
-        return [each for each in found if not self.children.is_late(each.zone)]
+        found = await self.takers()
+        return [each for each in found.values() if not self.children.is_late(each.zone)]
+
+    async def takers(self) -> dict[str, KnownChild]:
+        """Return the children that may get servers now, by id. An entry can be of another one."""
+        every = await self.children.every()
+        return {each.zone.uuid: each for each in every if each.zone.takes_servers}
 
     async def only_child(self, boot: TreeBoot) -> KnownChild | None:
         """Return the child that alone may have hosts for a request; ``None`` if a plan must tell.
@@ -152,6 +157,8 @@ class ZoneTree:
 
     async def reach_of(self, request: BootRequest) -> Reach:
         """Return which children a plan for a request asks."""
+        if not request.is_across_zones:
+            return reach.THIS_ZONE
         if not request.hints and request.forced_host is None:
             return reach.EVERYWHERE
         return await self.parts.engine.read(lambda tx: reach.of(tx, request))

@@ -7,7 +7,6 @@ once for a request that writes. A zone parent reaches only the routes for server
 from __future__ import annotations
 
 import hmac
-import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,6 +19,7 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import Clock
 from innkeeper.domain.zone_tree import Hop
 from innkeeper.engine.engine import Engine
+from innkeeper.engine.zones import links
 from innkeeper.entrypoints.api.routing import Route
 from innkeeper.entrypoints.api.site import Authenticator
 from innkeeper.entrypoints.api.token_cache import Epoch
@@ -48,10 +48,10 @@ BUILD = ("POST", SERVERS)
 WITHOUT_IDS = frozenset({SELECT, BUILD})
 """The routes whose answers to zone parents have no ids of projects and users, but many rows."""
 
-_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
-_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 IDS = frozenset({"tenant_id", "project_id", "user_id"})
 """The keys of ids that have the prefix of a parent."""
+OF_USERS = links.OF_USERS | {"meta"}
+"""The keys of what users wrote, with names that they chose. A parent gets it unchanged."""
 
 
 class ZonesAuthenticator:
@@ -120,7 +120,7 @@ def check_target(context: RequestContext, route: Route, method: str, target: str
     """Raise an error unless a hop token is for this route, and its target is the one requested."""
     hop = context.hop
     assert hop is not None, "the caller is a zone parent"
-    if method != hop.method or not _is_same(target, hop.target):
+    if method != hop.method or not hops.is_for(target, hop.target):
         raise Unauthenticated(hops.REFUSED)
     is_of_servers = route.path == SERVERS or route.path.startswith(SERVERS + "/")
     asked = route.method, route.path
@@ -152,7 +152,7 @@ def remove_prefix(body: Any, prefix: str) -> None:
         for key, value in body.items():
             if key in IDS and isinstance(value, str):
                 body[key] = value.removeprefix(prefix)
-            else:
+            elif key not in OF_USERS:
                 remove_prefix(value, prefix)
 
 
@@ -169,21 +169,3 @@ def without_prefix(body: bytes, prefix: str) -> bytes:
         return body
     remove_prefix(found, prefix)
     return msgspec.json.encode(found)
-
-
-def _is_same(target: str, signed: str) -> bool:
-    return target == signed or normal_target(target) == normal_target(signed)
-
-
-def normal_target(target: str) -> str:
-    """Return a path and query in normal form.
-
-    A proxy in between may escape other characters. Only escapes that mean nothing are undone (RFC
-    3986, section 6.2.2): ``%3D`` within a value is not the same as ``=``.
-    """
-    return _ESCAPE.sub(_normal_escape, target)
-
-
-def _normal_escape(found: re.Match[str]) -> str:
-    char = chr(int(found[1], 16))
-    return char if char in _UNRESERVED else found[0].upper()

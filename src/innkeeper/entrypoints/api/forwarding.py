@@ -40,6 +40,7 @@ async def forwarded(call: Call, target: str, raw_body: bytes) -> Answer | None:
         home,
         ClientRequest(
             call.route.method,
+            call.route.path.removeprefix(ONE_SERVER),
             target.removeprefix(VERSION),
             sent,
             raw_body,

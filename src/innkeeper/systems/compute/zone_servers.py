@@ -123,13 +123,18 @@ def ever_here(tx: Tx, uuids: Collection[str]) -> Collection[str]:
     return server_rows.ever_known(tx, [ServerId(each) for each in uuids])
 
 
-def of_others(tx: Tx, uuids: Collection[str], project_id: str) -> set[str]:
-    """Return those of these ids that servers of other projects have, here or below."""
+def taken(tx: Tx, uuids: Collection[str], project_id: str, *, here: Collection[str]) -> set[str]:
+    """Return those of these ids that servers of other projects have, here or below.
+
+    Of the ids ``here``, for servers in this zone itself, return all that servers below have.
+    """
     # New ids have no rows, and to look only for the ids themselves is quick.
-    here = server_rows.alive(tx, ever_here(tx, uuids))
-    owners = {each.uuid: each.project_id for each in here}
-    owners |= {each.uuid: each.project_id for each in remote.by_uuids(tx, uuids)}
-    return {str(uuid) for uuid, owner in owners.items() if owner != project_id}
+    own = server_rows.alive(tx, ever_here(tx, uuids))
+    below = remote.by_uuids(tx, uuids)
+    owners = {each.uuid: each.project_id for each in own}
+    owners |= {each.uuid: each.project_id for each in below}
+    theirs = {str(uuid) for uuid, owner in owners.items() if owner != project_id}
+    return theirs | {str(each.uuid) for each in below if each.uuid in here}
 
 
 def resize(tx: Tx, server: ZoneServer, vcpus: int, memory_mb: int) -> None:

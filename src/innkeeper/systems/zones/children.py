@@ -7,7 +7,6 @@ ADR 0037.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -56,10 +55,13 @@ class Reached:
 
 
 def check_weights(offset: float, scale: float) -> None:
-    """Raise :class:`Invalid` for a weight offset or scale that gives no usable order."""
-    if not (math.isfinite(offset) and abs(offset) <= WEIGHT_MAX):
+    """Raise :class:`Invalid` for a weight offset or scale that gives no usable order.
+
+    Whole numbers may have any length. Not a number is neither above nor below a bound.
+    """
+    if not -WEIGHT_MAX <= offset <= WEIGHT_MAX:
         raise Invalid(f"weight_offset must be a number between -{WEIGHT_MAX:g} and {WEIGHT_MAX:g}.")
-    if not (math.isfinite(scale) and 0 < scale <= WEIGHT_MAX):
+    if not 0 < scale <= WEIGHT_MAX:
         raise Invalid(f"weight_scale must be a number above 0, and at most {WEIGHT_MAX:g}.")
 
 

@@ -47,16 +47,17 @@ async def create(call: Call) -> Answer:
     """Add a child zone. It is contacted first."""
     box, tree = box_of(call), tree_of(call)
     body = call.body["zone"]
+    offset, scale = body.get("weight_offset", 0.0), body.get("weight_scale", 1.0)
+    children.check_weights(offset, scale)
     wanted = NewChild(
         name=body["name"],
         api_url=checked_url(body["api_url"]),
         username=body["username"],
         password=body["password"],
-        weight_offset=float(body.get("weight_offset", 0.0)),
-        weight_scale=float(body.get("weight_scale", 1.0)),
+        weight_offset=float(offset),
+        weight_scale=float(scale),
         is_enabled=body.get("enabled", True),
     )
-    children.check_weights(wanted.weight_offset, wanted.weight_scale)
     reached = await _reached(call, wanted.api_url, wanted.username, wanted.password)
     made = await call.write(
         lambda tx: children.create(tx, wanted, reached, box=box, ids=call.site.ids, now=call.now)

@@ -50,23 +50,23 @@ class Reach:
         return self.children is None or child_id in self.children
 
 
-EVERYWHERE = Reach()
+EVERYWHERE, THIS_ZONE = Reach(), Reach(())
 
 
 def of(tx: Tx, request: BootRequest) -> Reach:
     """Return which child zones a plan for a request asks."""
     if request.forced_host is not None and hosts.by_names(tx, [request.forced_host]):
-        return Reach(())
+        return THIS_ZONE
     if not request.hints:
         return EVERYWHERE
     try:
         if _is_of_this_zone(request):
-            return Reach(())
+            return THIS_ZONE
         group = group_here(tx, request)
         told = told_below(tx, request)
     except Invalid:
         # The plan in this zone refuses the request, and says why.
-        return Reach(())
+        return THIS_ZONE
     near = _near(tx, request)
     if told is None or told.policy != GroupPolicy.AFFINITY:
         return Reach(near, group=told)

@@ -36,7 +36,7 @@ HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 HINTS_BYTES_MAX = 16 * 1024
 """Maximum size of all hints of a request. Every server of the request stores all hints."""
 NO_OLD_DEVICES = "use block_device_mapping_v2 instead of block_device_mapping."
-NO_VOLUMES_ACROSS = "volumes are not supported with build plans, and in trees of zones."
+NO_VOLUMES_ACROSS = "volumes are not supported with build plans, and in other zones."
 NO_NETWORKS = 'Networks are not managed here: "networks" must be "auto" or "none".'
 FORCED_HOST = "os_compute_api:servers:create:forced_host"
 NAMED_BATCH = "os_compute_api:servers:create:reservation_id"
@@ -180,8 +180,8 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
     if project_id is None or user_id is None:
         raise Invalid("This request needs a token that is scoped to a project.")
     _refuse_what_is_not_served(body)
-    is_across = body.zone is not None or body.blob is not None or _has_tree(call)
-    if is_across and any(devices.is_volume(each) for each in body.devices):
+    has_volumes = any(devices.is_volume(each) for each in body.devices)
+    if has_volumes and (body.zone is not None or body.blob is not None):
         raise devices.invalid(NO_VOLUMES_ACROSS)
     if body.hints:
         _bound_hints(body.hints)
@@ -221,7 +221,7 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
         access_ip_v6=checked_address("accessIPv6", body.access_ip_v6, 6),
         definitions=told,
         is_volume_backed=devices.is_volume_backed(body.devices),
-        is_across_zones=told is not None or _has_tree(call),
+        is_across_zones=told is not None or (_has_tree(call) and not has_volumes),
         is_repeat=call.is_repeat,
     )
 
@@ -278,6 +278,9 @@ def _counts(call: Call, body: ServerCreateRequest) -> tuple[int, int]:
     if count_min > count_max:
         raise Invalid("min_count must be <= max_count")
     most = call.site.settings.scheduling.servers_per_request_max
+    if body.zone is not None and "servers" not in body.zone:
+        # A zone parent may have a larger limit. It gets offers for as many as are allowed here.
+        count_min, count_max = min(count_min, most), min(count_max, most)
     if count_max > most:
         raise Invalid(f"max_count must be <= {most}")
     longest = max(len(body.name), len(body.hostname or "")) + len(f"-{count_max}")

@@ -13,12 +13,7 @@ from innkeeper.domain.listing import ServerSelection
 from innkeeper.engine.transactions import Tx
 from innkeeper.engine.zones.listing import KEY_OF
 from innkeeper.engine.zones.tree_request import ZONE
-from innkeeper.entrypoints.api.compute.servers import (
-    devices,
-    tree_boots,
-    tree_lists,
-    volume_attachments,
-)
+from innkeeper.entrypoints.api.compute.servers import tree_boots, tree_lists, volume_attachments
 from innkeeper.entrypoints.api.compute.servers import view as servers_view
 from innkeeper.entrypoints.api.compute.servers.access import found, found_whole
 from innkeeper.entrypoints.api.compute.servers.acting import in_words, initiator
@@ -40,11 +35,7 @@ async def create(call: Call) -> Answer:
     body, request = await checked_body(call)
     if body.zone is not None:
         return await tree_boots.build_entries(call, body.zone, request)
-    volumes = devices.volumes_of(body.devices)
-    if volumes:
-        booted = await devices.booted(call, request, volumes, call.site.engine.boot)
-    else:
-        booted = await tree_boots.booted(call, body, request)
+    booted = await tree_boots.booted(call, body, request)
     if body.is_batch_id_wanted:
         return Answer(202, {"reservation_id": booted.batch_id})
     server_id = booted.server_ids[0]
@@ -109,7 +100,7 @@ async def _tree_page(
         return Answer(200, {"servers": [], **({ZONE: {"keys": []}} if is_for_parent else {})})
     wanted = call.last(KEY_OF)
     if wanted is not None and call.site.neighbours is not None:
-        key = await tree_lists.key_of(call, call.site.neighbours, selected, wanted)
+        key = await tree_lists.told_key(call, call.site.neighbours, selected, wanted)
         return Answer(200, {"servers": [], ZONE: {"key": key}})
     page = await tree_lists.page(call, _one_more(selected), place)
     rows = page.rows[: selected.limit]
@@ -123,7 +114,7 @@ async def _tree_page(
     body: dict[str, Any] = {"servers": shown}
     if is_for_parent:
         body[ZONE] = {
-            "keys": [list(each.key) for each in rows],
+            "keys": [tree_lists.for_parent(call, selected, each.key) for each in rows],
             "flavors": [_flavor_id(each) for each in rows],
             "is_partial": page.is_partial,
             "is_cut": page.is_cut,

@@ -11,6 +11,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zones import ChildEntry
 from innkeeper.engine.zones.tree_request import TreeBoot
+from innkeeper.entrypoints.api.compute.servers import devices
 from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest
 from innkeeper.entrypoints.api.compute.servers.entry_bodies import entries_of, ids_of
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -26,7 +27,13 @@ def tree_boot(call: Call, request: BootRequest) -> TreeBoot:
 
 
 async def booted(call: Call, body: ServerCreateRequest, request: BootRequest) -> Booted:
-    """Boot servers in this zone, and in the zones below it if there are any."""
+    """Boot servers in this zone, and in the zones below it if there are any.
+
+    Servers with volumes stay in this zone, because their volumes are in its pools.
+    """
+    volumes = devices.volumes_of(body.devices)
+    if volumes:
+        return await devices.booted(call, request, volumes, call.site.engine.boot)
     neighbours = call.site.neighbours
     if body.blob is not None:
         found = entries.found(request, call.site.sealer, body.blob)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -33,6 +34,8 @@ from innkeeper.systems.zones.child_rows import ListRow
 
 FOR_ZONES = frozenset({AFTER, KEY_OF, PROJECTS})
 OWN_PARAMETERS = frozenset({"limit", "marker", *FOR_ZONES})
+OWNERS = frozenset({"project_id", "tenant_id", "user_id"})
+"""Parameters and sort columns with ids that zones know with the prefixes of their parents."""
 NUMBER_MAX = 2**63 - 1
 HOST = "host"
 NOT_BY_HOST = (
@@ -78,7 +81,7 @@ async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
     neighbours = call.site.neighbours
     assert neighbours is not None, "the list is for a tree"
     question = _question(call, selected, place)
-    after = call.last(AFTER)
+    after = _after(call, selected)
     if selected.marker is not None:
         after = await key_of(call, neighbours, selected, selected.marker, question)
         if after is None:
@@ -163,6 +166,42 @@ def merged(
     return sorted((each for some in pages for each in some), key=cmp_to_key(compared))
 
 
+async def told_key(
+    call: Call, neighbours: Neighbours, selected: ServerSelection, uuid: str
+) -> str | None:
+    """Return the sort key of a server for a zone parent, as text."""
+    key = await key_of(call, neighbours, selected, uuid)
+    return None if key is None else json.dumps(for_parent(call, selected, _key(key)))
+
+
+def for_parent(call: Call, selected: ServerSelection, key: Sequence[object]) -> list[object]:
+    """Return a sort key with the ids of owners as the zone parent knows them."""
+    assert call.context.hop is not None, "the caller is a zone parent"
+    prefix = call.context.hop.parent.prefix
+    return _with_owners(selected, key, lambda owner: owner.removeprefix(prefix))
+
+
+def _after(call: Call, selected: ServerSelection) -> str | None:
+    """Return the sort key in a zone parent's query, with the ids of owners as in this zone."""
+    text, hop = call.last(AFTER), call.context.hop
+    if text is None or hop is None:
+        return None
+    prefix = hop.parent.prefix
+    return json.dumps(_with_owners(selected, _key(text), lambda owner: prefix + owner))
+
+
+def _with_owners(
+    selected: ServerSelection, key: Sequence[object], change: Callable[[str], str]
+) -> list[object]:
+    """Return a sort key in which the ids of users and projects are changed."""
+    # A zone may send a key of any length.
+    are_owners = [column in OWNERS for column, _ in selected.sort][: len(key)]
+    return [
+        change(each) if is_owner and isinstance(each, str) else each
+        for each, is_owner in zip_longest(key, are_owners)
+    ]
+
+
 def _is_before(first: object, second: object) -> bool:
     try:
         return bool(first < second)  # type: ignore[operator]
@@ -193,14 +232,18 @@ def _is_plain(value: object) -> bool:
 def _question(call: Call, selected: ServerSelection, place: str) -> ListQuestion:
     assert call.api.versions is not None, "the Compute API has versions"
     newest = f"{call.api.versions.service_types[0]} {call.api.versions.newest}"
+    prefix = "" if call.context.hop is None else call.context.hop.parent.prefix
     # A child would apply the filters that this zone ignores for the caller.
     names = {*allowed_filters(call), "sort_key", "sort_dir"} - OWN_PARAMETERS
     query = [
-        (name, value) for name, values in call.query.items() if name in names for value in values
+        (name, prefix + value if name in OWNERS else value)
+        for name, values in call.query.items()
+        if name in names
+        for value in values
     ]
-    prefix = None if call.context.hop is None else shared_prefix(call)
-    if prefix is not None:
-        query.append((PROJECTS, prefix))
+    shared = None if call.context.hop is None else shared_prefix(call)
+    if shared is not None:
+        query.append((PROJECTS, shared))
     (project_id,) = selected.exact.get("project_id", (None,))
     return ListQuestion(
         f"/{place}",
