@@ -126,10 +126,22 @@ def test_one_group_cannot_fill_the_queue() -> None:
     for _ in range(command_queue.WAITING_MAX - command_queue.GROUP_WAITING_MAX - 1):
         put(queue, "others", of())
     with pytest.raises(Unavailable, match="Too many requests are waiting"):
-        put(queue, "late", of())
+        put(queue, "others", of())
     # Commands that were taken do not count any more.
     taken(queue)
     put(queue, FLOOD, of())
+
+
+def test_groups_that_fill_the_queue_leave_room_for_a_few_commands_of_others() -> None:
+    """Otherwise they would have the beats of the leader refused, so that it lost the lead."""
+    queue = CommandQueue()
+    for number in range(command_queue.WAITING_MAX):
+        put(queue, f"{FLOOD}-{number % 3}", of())
+    for _ in range(command_queue.FEW_WAITING):
+        put(queue, callers.OWN, of())
+    with pytest.raises(Unavailable, match="Too many requests are waiting"):
+        put(queue, callers.OWN, of())
+    assert taken(queue).count(callers.OWN) == command_queue.FEW_WAITING
 
 
 def boot() -> Boot:

@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Busy, Doubtful, Unreachable
+from innkeeper.domain.slices import Scheduling
 from innkeeper.engine import metrics
 from innkeeper.engine.batches import PendingCommand
 from innkeeper.engine.command_queue import CommandQueue
@@ -23,7 +24,8 @@ from innkeeper.engine.planning_ahead import FLUSH_MIN_S, PlannerThread
 from innkeeper.engine.writer import Writer
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
-from tests.support.clouds import Cloud, begun_cloud, faults
+from innkeeper.systems.compute.boot.executor import BootExecutor
+from tests.support.clouds import UNLIMITED, Cloud, begun_cloud, faults
 from tests.support.flushes import Flushes
 
 WITHIN_S = 10.0
@@ -188,6 +190,22 @@ def test_the_plan_of_a_client_that_leaves_is_undone(cloud: Cloud) -> None:
 def test_without_waiting_boots_nothing_is_handed_over(cloud: Cloud) -> None:
     async def story(held: HeldFlush) -> list[Any]:
         futures = await held.begin()
+        names = [each.name for each in threading.enumerate()]
+        held.end()
+        await answers(futures)
+        return names
+
+    assert not any("planner" in each for each in run(HeldFlush(cloud), story))
+
+
+def test_if_decisions_are_recorded_nothing_is_handed_over(cloud: Cloud) -> None:
+    """A recording cannot be undone, so that no plan could be made ahead."""
+    scheduling = Scheduling(record_decisions="failed")
+    cloud.executor = BootExecutor(scheduling, UNLIMITED, keep=lambda _: None)
+    cloud.reread()
+
+    async def story(held: HeldFlush) -> list[Any]:
+        futures = await held.begin(cloud.request())
         names = [each.name for each in threading.enumerate()]
         held.end()
         await answers(futures)

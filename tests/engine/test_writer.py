@@ -161,6 +161,11 @@ class OddDesk:
         """See ``Desk``."""
         return request
 
+    @property
+    def may_plan_ahead(self) -> bool:
+        """See ``Desk``."""
+        return False
+
     def plan_ahead(self, request: Any) -> bool:
         """See ``Desk``."""
         return False

@@ -123,7 +123,9 @@ class VolumeCloud:
         assert isinstance(booted, Booted), booted
         return booted.server_ids[0]
 
-    def reserve(self, servers: Sequence[ServerId], *devices: BlockDevice) -> Reserved:
+    def reserve(
+        self, servers: Sequence[ServerId], *devices: BlockDevice, is_repeat: bool = False
+    ) -> Reserved:
         """Reserve volumes for servers that do not exist yet."""
         template = self.request(None)
         found: Reserved = self.cloud.decide(
@@ -134,6 +136,7 @@ class VolumeCloud:
                 servers,
                 template,
                 self.cloud.ids,
+                is_repeat=is_repeat,
             ),
             self.now,
         )

@@ -36,6 +36,8 @@ WORDS_MAX = 200
 
 Observe = Callable[[str, int | None, float], None]
 """Is told of each request: the pod's name, the status if there was an answer, and the seconds."""
+Begin = Callable[[], None]
+"""Is called before each request is sent."""
 
 
 class PodSilent(Exception):
@@ -111,6 +113,7 @@ class PodClient:
         observe: Observe | None = None,
         sessions: Sessions | None = None,
         wire_of: WireOf | None = None,
+        begin: Begin | None = None,
     ) -> None:
         self._clock = clock
         self._requests_max = requests_max
@@ -118,6 +121,7 @@ class PodClient:
         self._wire_of = wire_of
         self._wire = KeptConnections(self._trusted) if wire_of is None else wire_of()
         self._observe = observe
+        self._begin = begin
         self.sessions: Sessions = {} if sessions is None else sessions
         self._known: dict[str, _Known] = {}
         self._refused: dict[tuple[str, str, str], tuple[PodLogin, datetime]] = {}
@@ -134,6 +138,7 @@ class PodClient:
             self._observe,
             self.sessions if sessions is None else sessions,
             self._wire_of,
+            self._begin,
         )
 
     async def send(self, login: PodLogin, call: PodCall) -> PodAnswer:
@@ -141,6 +146,8 @@ class PodClient:
         begun_s = time.perf_counter()
         status: int | None = None
         progress = _Progress()
+        if self._begin is not None:
+            self._begin()
         try:
             async with asyncio.timeout(call.timeout_s):
                 answer = await self._with_token(login, call, progress)

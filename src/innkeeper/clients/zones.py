@@ -42,6 +42,8 @@ WORDS_MAX = 200
 
 Observe = Callable[[str, int | None, float], None]
 """Is told of each request: the child's name, the status if there was an answer, and the seconds."""
+Begin = Callable[[], None]
+"""Is called before each request is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +97,13 @@ class ZoneClient:
         requests_max: int,
         observe: Observe | None = None,
         wire: ZoneWire | None = None,
+        begin: Begin | None = None,
     ) -> None:
         self._clock = clock
         self._ids = ids
         self._requests_max = requests_max
         self._observe = observe
+        self._begin = begin
         self._wire = wire or HttpWire()
         self._turns: dict[str, asyncio.Semaphore] = {}
 
@@ -112,6 +116,8 @@ class ZoneClient:
         """
         begun_s = time.perf_counter()
         status: int | None = None
+        if self._begin is not None:
+            self._begin()
         try:
             if password is None:
                 raise ZoneSilent(

@@ -1,7 +1,8 @@
 """The caller for which commands are submitted: its project, and whether its client is connected.
 
 Always true: a command of a client that has left is dropped only if nothing was written for the
-same request before. So no request that takes several steps is left half done.
+same request before, and no other zone or pod was asked. So no request that takes several steps is
+left half done.
 
 May be false: that a command has a caller. The service's own work has none, and is always carried
 out.
@@ -75,6 +76,11 @@ _CURRENT: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
 def current() -> Caller:
     """Return the caller of the request that runs in this context."""
     return _CURRENT.get()
+
+
+def must_finish() -> None:
+    """Carry out the current request to its end: another service is about to do a part of it."""
+    current().must_finish()
 
 
 def enter(caller: Caller) -> None:

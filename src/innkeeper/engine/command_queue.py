@@ -30,6 +30,9 @@ WAITING_MAX = 10_000
 GROUP_WAITING_MAX = WAITING_MAX // 2
 """The maximum number of waiting commands of one group, so that one project cannot have the commands
 of all others refused."""
+FEW_WAITING = 16
+"""So many commands of a group are accepted even if the queue is full. They get their turns soon.
+Among them are the service's own, without which the process would not remain the leader."""
 
 
 class CommandQueue:
@@ -64,14 +67,15 @@ class CommandQueue:
     def put(self, pending: PendingCommand) -> None:
         """Add a command of the current caller.
 
-        Raises :class:`Unavailable` if too many commands wait, in all or of this group.
+        Raises :class:`Unavailable` if too many commands of this group wait; also if too many wait
+        in all, unless only a few of them are of this group.
         """
         pending.caller = callers.current()
         pending.entered_s = time.perf_counter()
         kind, group = pending.command.kind, pending.caller.group
         with self._lock:
             of_group = self._by_group.get(group, 0)
-            if len(self._arrived) + len(self._ranked) >= WAITING_MAX:
+            if len(self) >= WAITING_MAX and of_group >= FEW_WAITING:
                 raise Unavailable("Too many requests are waiting already. Retry later.")
             if of_group >= GROUP_WAITING_MAX:
                 raise Unavailable("Too many requests of this project are waiting. Retry later.")

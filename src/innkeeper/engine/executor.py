@@ -37,6 +37,10 @@ class Executor(Protocol):
     def decide(self, tx: Tx, work: Deciding[T], now: datetime) -> T:
         """Run ``work`` with the transaction and a decision context."""
 
+    @property
+    def may_plan_ahead(self) -> bool:
+        """Whether the settings allow to plan any boot ahead."""
+
     def plan_ahead(self, request: BootRequest) -> bool:
         """Plan the next boot before its transaction. Returns whether that was possible."""
 

@@ -4,8 +4,9 @@ Always true: exactly one of the two threads uses the host table and takes or ran
 writer thread hands both over as its last step before a commit, and takes them back before its next
 step with either. Nothing is answered earlier, since a plan writes nothing.
 
-If no boot waits, or if the last flush was quick, nothing is handed over. So a boot alone is not
-delayed, and no boot pays for two more switches between threads without a gain.
+If no boot waits, if the last flush was quick, or if the settings rule plans out, nothing is handed
+over. So a boot alone is not delayed, and no boot pays for two more switches between threads
+without a gain.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class PlannerThread:
     def begin(self) -> None:
         """Hand over the host table and the queue, if any boot waits and the last flush was slow."""
         self._begun_s = self._clock()
-        if self._waiting.has_boots and self._last_flush_s >= FLUSH_MIN_S:
+        is_slow = self._last_flush_s >= FLUSH_MIN_S
+        if is_slow and self._waiting.has_boots and self._executor.may_plan_ahead:
             self._is_ending = False
             self._work = self._threads.submit(self._plan)
 

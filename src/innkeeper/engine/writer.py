@@ -166,7 +166,8 @@ class Writer:
         # If the queue is full, a command that waits takes them along.
         with suppress(Unavailable):
             if self._deferred:
-                self._waiting.put(PendingCommand(Write(_nothing), is_deferred=True))
+                # For others than the caller, whose client may leave.
+                Context().run(self._waiting.put, PendingCommand(Write(_nothing), is_deferred=True))
                 self._wake()
 
     def _defer(self, pending: PendingCommand) -> None:

@@ -319,6 +319,24 @@ async def test_strangers_leave_room_for_others(tmp_path: Path) -> None:
 
 
 @in_a_loop
+async def test_a_machine_that_is_gone_is_noticed(tmp_path: Path) -> None:
+    """The system probes the leader's end of a silent connection."""
+    async with pair(tmp_path, has_tls=True) as both:
+        await both.open()
+        async with asyncio.timeout(5):
+            while not has_keepalive_timer(both.address.port):
+                await asyncio.sleep(0.01)
+
+
+def has_keepalive_timer(port: int) -> bool:
+    """Whether a connection that a port has accepted is probed. Source: ``proc(5)``."""
+    established, keepalive = "01", "02:"
+    rows = [each.split() for each in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    timers = [row[5] for row in rows if row[1].endswith(f":{port:04X}") and row[3] == established]
+    return [each[:3] for each in timers] == [keepalive]
+
+
+@in_a_loop
 async def test_a_port_in_use_is_passed_over(tmp_path: Path) -> None:
     context, digest = certificates.server_context(NOW)
     made = PeerListener(Identity(VERSION, SECRET, secrets.token_bytes), {})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from structlog.testing import capture_logs
 from innkeeper.domain.compute import Booted, BootRequest, Status
 from innkeeper.domain.errors import Unanswered
 from innkeeper.domain.slices import Computing, Serving, Settings
+from innkeeper.domain.volumes import VolumeStatus
 from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader.connection import NotForwarded
 from innkeeper.engine.retry import UNANSWERED
@@ -25,14 +28,18 @@ from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import images
+from innkeeper.systems.compute.boot.context import DecisionContext
 from tests.support.asgi_client import AsgiClient
-from tests.support.clouds import IMAGE_ID, NOW, UNLIMITED, Cloud, cloud_in, reported
+from tests.support.clouds import IMAGE_ID, NOW, UNLIMITED, Cloud, cloud_in, image, reported
 
 ROOM = 8
 """The servers for which the two hosts have room."""
 SERVERS, FLAVORS = "/compute/v2.1/servers", "/compute/v2.1/flavors"
 OLD = {"x-auth-token": "ann:project", "x-roles": "member"}
 TOKEN = {**OLD, "openstack-api-version": "compute 2.100"}
+DISK = {"source_type": "blank", "destination_type": "volume", "volume_size": 1}
+WITH_DISK = {"imageRef": IMAGE_ID, "block_device_mapping_v2": [DISK]}
 ADMIN = {"x-auth-token": "admin"}
 FLAVOR = {"flavor": {"name": "other", "id": "other", "ram": 1, "vcpus": 1, "disk": 0}}
 Way = Callable[["Leader", bytes], Any]
@@ -45,6 +52,7 @@ class Engine:
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
         self.requests: list[BootRequest] = []
+        self.dies_before_boots = False
 
     async def read(self, work: Callable[[Tx], Any]) -> Any:
         """See ``Engine``."""
@@ -54,13 +62,25 @@ class Engine:
         """See ``Engine``."""
         return self.cloud.write(work)
 
+    async def decide(
+        self, work: Callable[[Tx, DecisionContext], Any], now: datetime, lines: int = 1
+    ) -> Any:
+        """See ``Engine``."""
+        return self.cloud.decide(work, now)
+
     async def boot(self, request: BootRequest) -> Booted:
         """See ``Engine``."""
+        if self.dies_before_boots:
+            raise ProcessDied
         self.requests.append(request)
         (outcome,) = self.cloud.boot(request)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
+
+
+class ProcessDied(Exception):
+    """Nothing that follows is carried out."""
 
 
 class Leader:
@@ -72,6 +92,7 @@ class Leader:
         self.handlers: dict[str, Any] = {}
         self.ways: list[Way] = []
         self.late: list[bytes] = []
+        self.engine: Engine | None = None
         self.asked = 0
 
     async def ask(self, kind: str, payload: bytes, client: ClientConnection | None = None) -> bytes:
@@ -99,6 +120,14 @@ async def dies_before_its_commit(leader: Leader, payload: bytes) -> bytes:
     raise Unanswered
 
 
+async def dies_between_two_commits(leader: Leader, payload: bytes) -> bytes:
+    assert leader.engine is not None
+    leader.engine.dies_before_boots = True
+    await leader.carry_out(payload)
+    leader.engine.dies_before_boots = False
+    raise Unanswered
+
+
 async def is_suspended(leader: Leader, payload: bytes) -> bytes:
     leader.late.append(payload)
     raise Unanswered
@@ -117,7 +146,8 @@ class Two:
         self.leader = Leader()
         self.engine = Engine(self.here)
         parts: Any = Leader()
-        self._app(Engine(self.there), parts)
+        self.leader.engine = Engine(self.there)
+        self._app(self.leader.engine, parts)
         self.follower = self._app(self.engine, self.leader)
         self.leader.handlers = parts.handlers
 
@@ -152,11 +182,21 @@ class Two:
         ids = self.here.read(lambda tx: [row[0] for row in tx.exec_driver_sql(query)])
         return [each.status for each in self.here.read(lambda tx: servers.alive(tx, ids))]
 
+    def attached(self) -> Counter[str]:
+        """The statuses of the servers that volumes are reserved for; of volumes without any."""
+        query = (
+            "SELECT coalesce(s.status, v.status) FROM volumes v "
+            "LEFT JOIN volume_attachments a ON a.volume_uuid = v.uuid "
+            "LEFT JOIN servers s ON s.uuid = a.server_uuid"
+        )
+        return Counter(self.here.read(lambda tx: tx.exec_driver_sql(query).scalars().all()))
+
 
 @pytest.fixture
 def two(tmp_path: Path) -> Iterator[Two]:
     """Two processes."""
     made = Two(tmp_path)
+    made.here.write(lambda tx: images.create(tx, image()))
     yield made
     made.here.reread()
     made.here.judge()
@@ -246,10 +286,33 @@ def test_other_requests_are_not_repeated(two: Two) -> None:
         assert len(two.leader.ways) == 1
 
 
-def test_a_boot_with_new_volumes_is_not_repeated(two: Two) -> None:
-    """It takes several commits, and its servers would not show which of them are done."""
-    volume = {"source_type": "image", "destination_type": "volume", "uuid": IMAGE_ID}
-    whole = {**volume, "volume_size": 1, "boot_index": 0}
-    answer = two.boot(dies_before_its_commit, answers, block_device_mapping_v2=[whole])
+@pytest.mark.parametrize("death", [*DEATHS, dies_between_two_commits])
+@pytest.mark.parametrize("then", [is_gone, answers])
+def test_a_boot_with_volumes_is_made_once(two: Two, death: Way, then: Way) -> None:
+    answer = two.boot(death, then, **{**WITH_DISK, "block_device_mapping_v2": [DISK, DISK]})
+    assert answer.status_code == 202, answer.text
+    assert two.statuses() == [Status.BUILD]
+    assert two.attached() == {Status.BUILD: 2}
+
+
+@pytest.mark.parametrize("death", [*DEATHS, dies_between_two_commits])
+def test_a_boot_of_fewer_servers_keeps_only_their_volumes(two: Two, death: Way) -> None:
+    answer = two.boot(death, is_gone, min_count=1, max_count=ROOM + 2, **WITH_DISK)
+    assert answer.status_code == 202, answer.text
+    assert two.statuses() == [Status.BUILD] * ROOM
+    assert two.attached() == {Status.BUILD: ROOM, VolumeStatus.DELETING: 2}
+
+
+def test_a_boot_with_volumes_that_is_refused_keeps_none(two: Two) -> None:
+    answer = two.boot(dies_between_two_commits, is_gone, key_name="unknown", **WITH_DISK)
     assert answer.status_code == 503
-    assert len(two.leader.ways) == 1
+    assert "may have been carried out" in answer.text
+    assert two.attached() == {VolumeStatus.DELETING: 1}
+
+
+def test_what_a_suspended_leader_does_later_reserves_no_other_volumes(two: Two) -> None:
+    assert two.boot(is_suspended, is_gone, **WITH_DISK).status_code == 202
+    with capture_logs():
+        late = asyncio.run(two.leader.carry_out(*two.leader.late))
+    assert b"Another attempt" in late
+    assert two.attached() == {Status.BUILD: 1}

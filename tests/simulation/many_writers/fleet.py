@@ -121,13 +121,15 @@ class Fleet:
         """A client connection to some or all of the processes."""
         return Door(ports or self.ports, Random(0))  # noqa: S311 - a choice, no secret
 
-    def start_agent(self, hosts: int = HOSTS, cpus: int = HOST_CPUS, entrance: int = 0) -> None:
+    def start_agent(
+        self, hosts: int = HOSTS, cpus: int = HOST_CPUS, entrance: int = 0, disk_gb: int = 0
+    ) -> None:
         """Start an agent with simulated hosts, connected to the process at one port."""
         port = entrance or self.ports[0]
         words = (
             f"agent --driver fake --name simulation --url http://{ADDRESS}:{port}/compute "
             f"--token admin --state-dir {self.folder / 'agent'} --hosts {hosts} "
-            f"--vcpus {cpus} --memory-mb 1000000 --disk-gb 0"
+            f"--vcpus {cpus} --memory-mb 1000000 --disk-gb {disk_gb}"
         )
         self.agent = Program(words.split(), self.folder / "agent.log")
         self.agent.start()

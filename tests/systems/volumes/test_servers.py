@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from innkeeper.domain.volumes import (
 from innkeeper.store.queries.compute import agents, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.systems.compute import booting_volumes
+from innkeeper.systems.compute.booting_volumes import Reserved
 from innkeeper.systems.compute.moves import resizing
 from innkeeper.systems.compute.servers import force_detaching
 from innkeeper.systems.volumes import attachments, transfers, types, volumes
@@ -178,7 +180,7 @@ def test_new_volumes_of_a_boot_share_a_pool_and_are_made_or_refused_together(
     with pytest.raises(Conflict, match="PoolCapacityFilter"):
         it.reserve([ServerId(it.cloud.ids.uuid())], blank, large)
     assert len(it.orders()) == 4
-    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, reserved.made, NOW))
+    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, reserved, NOW))
     it.settle_all()
     assert [it.status(uuid) for uuid in reserved.made] == [None] * 4
 
@@ -309,11 +311,12 @@ def test_what_clients_claim_about_a_server_does_not_affect_it(it: VolumeCloud) -
 def test_a_refused_boot_leaves_nothing(it: VolumeCloud) -> None:
     volume, servers = it.made(1), (ServerId(it.cloud.ids.uuid()),)
     devices = (BlockDevice("volume", volume.uuid), BlockDevice("blank", size_gb=2))
-    made = it.reserve(servers, *devices).made
+    reserved = it.reserve(servers, *devices)
+    (made,) = reserved.made
     assert it.status(volume.uuid) == VolumeStatus.RESERVED
-    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, made, NOW))
+    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, reserved, NOW))
     it.settle_all()
-    assert (it.status(volume.uuid), it.status(made[0])) == (VolumeStatus.AVAILABLE, None)
+    assert (it.status(volume.uuid), it.status(made)) == (VolumeStatus.AVAILABLE, None)
 
 
 def test_volumes_of_a_late_build_are_free_once_its_host_is_clean(it: VolumeCloud) -> None:
@@ -348,10 +351,10 @@ def test_volumes_of_a_late_build_are_free_once_its_host_is_clean(it: VolumeCloud
 def test_several_new_volumes_of_a_boot_share_pools(it: VolumeCloud) -> None:
     servers = tuple(ServerId(it.cloud.ids.uuid()) for _ in range(2))
     devices = [BlockDevice("blank", size_gb=30)] * 3
-    made = it.reserve(servers, *devices).made
-    assert len(made) == len(servers) * len(devices)
-    assert {it.status(each) for each in made} == {VolumeStatus.CREATING}
-    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, made, NOW))
+    reserved = it.reserve(servers, *devices)
+    assert len(reserved.made) == len(servers) * len(devices)
+    assert {it.status(each) for each in reserved.made} == {VolumeStatus.CREATING}
+    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, reserved, NOW))
     # Two pools of 100 GB have room for six of them, and not for eight.
     with pytest.raises(Conflict, match="No valid backend"):
         it.reserve(servers, *[BlockDevice("blank", size_gb=30)] * 4)
@@ -360,10 +363,51 @@ def test_several_new_volumes_of_a_boot_share_pools(it: VolumeCloud) -> None:
 
 def test_a_server_that_was_booted_after_all_keeps_its_volumes(it: VolumeCloud) -> None:
     server = it.boot(BlockDevice("blank", size_gb=2))
-    made = [each.volume_uuid for each in it.attachments(server)]
-    it.cloud.write(lambda tx: booting_volumes.undo(tx, [server], made, NOW))
+    (mine,) = it.attachments(server)
+    reserved = Reserved((mine.uuid,), (mine.volume_uuid,), None)
+    it.cloud.write(lambda tx: booting_volumes.undo(tx, [server], reserved, NOW))
     it.settle_all()
-    assert it.status(made[0]) == VolumeStatus.IN_USE
+    assert it.status(mine.volume_uuid) == VolumeStatus.IN_USE
+
+
+@pytest.mark.parametrize("crosses", [True, False])
+def test_a_repeated_boot_takes_the_reservation_over(it: VolumeCloud, *, crosses: bool) -> None:
+    it.settings = Volumes(cross_az_attach=crosses)
+    volume, servers = it.made(1), (ServerId(it.cloud.ids.uuid()),)
+    devices = (BlockDevice("volume", volume.uuid), BlockDevice("blank", size_gb=2))
+    first = it.reserve(servers, *devices)
+    second = it.reserve(servers, *devices, is_repeat=True)
+    assert (second.made, second.zone) == (first.made, first.zone)
+    assert [each.uuid for each in it.attachments(servers[0])] == list(second.attachments)
+    # The first attempt may go on, if its process was only suspended, and be refused.
+    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, first, NOW))
+    assert len(it.attachments(servers[0])) == len(devices)
+    with pytest.raises(Conflict, match="Another attempt"):
+        it.reserve(servers, *devices)
+    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, second, NOW))
+    it.settle_all()
+    assert (it.status(volume.uuid), it.status(*first.made)) == (VolumeStatus.AVAILABLE, None)
+
+
+def test_a_repeated_boot_of_booted_servers_reserves_nothing(it: VolumeCloud) -> None:
+    blank, other = BlockDevice("blank", size_gb=1), ServerId(it.cloud.ids.uuid())
+    server = it.boot(blank)
+    assert it.reserve([server], blank, is_repeat=True) == Reserved((), (), None)
+    with pytest.raises(Conflict, match="Another attempt"):
+        it.reserve([server, other], blank)
+    left = it.reserve([other], blank)
+    assert it.reserve([server, other], blank, is_repeat=True).made == left.made
+    assert len(it.attachments(server)) == 1
+
+
+def test_a_reservation_that_was_undone_in_part_is_not_taken_over(it: VolumeCloud) -> None:
+    blank, servers = BlockDevice("blank", size_gb=1), [ServerId(it.cloud.ids.uuid())]
+    reserved = it.reserve(servers, blank, blank)
+    part = replace(reserved, attachments=reserved.attachments[1:])
+    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, part, NOW))
+    with pytest.raises(Conflict, match="Another attempt"):
+        it.reserve(servers, blank, blank, is_repeat=True)
+    it.settle_all()
 
 
 def test_a_reservation_without_a_boot_is_swept_away(it: VolumeCloud) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import hmac
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -41,6 +42,9 @@ LOG = structlog.get_logger("innkeeper.leader")
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 OLD_AFTER_S = 60.0
 """A younger socket may be one that a starting process has bound, and does not listen on yet."""
+PROBES = {socket.TCP_KEEPIDLE: 30, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 3}
+"""The first probe of a silent connection after 30 s, then one every 10 s, and the end after three
+without an answer. A process that is only suspended is kept, since its machine answers."""
 _RECEIVED = msgspec.msgpack.Decoder(Ask | Cancel | Ping | Greeting)
 
 Handler = Callable[[bytes, ClientConnection], Awaitable[bytes]]
@@ -114,6 +118,7 @@ class PeerListener:
                     raise
                 continue
             self._servers.append(server)
+            _probe_connections(server)
             return int(server.sockets[0].getsockname()[1])
         raise AssertionError("there is at least one port")
 
@@ -203,6 +208,17 @@ class PeerListener:
             # Also after an error, or the client would wait for ever.
             peer.running.pop(ask.number, None)
             peer.frames.send(outcome)
+
+
+def _probe_connections(server: asyncio.Server) -> None:
+    """Have the system end connections to machines that are gone. They take the server's options.
+
+    The leader only answers, so it would never notice that such a machine does not.
+    """
+    for each in server.sockets:
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in PROBES.items():
+            each.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _log_accident(task: asyncio.Task[None]) -> None:

@@ -21,7 +21,7 @@ from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.pod_settings import Podding
 from innkeeper.domain.pods import Pod, PodBinding, PodRequest
 from innkeeper.domain.slices import Settings
-from innkeeper.engine import metrics
+from innkeeper.engine import callers, metrics
 from innkeeper.engine.engine import Engine
 from innkeeper.engine.pods import measuring
 from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
@@ -217,7 +217,9 @@ def clouds_of(
     if box is None or not settings.has_pods:
         return None
     most = podding.pod_requests_max
-    client = PodClient(clock, most, observe=metrics.asked_pod, wire_of=wire_of)
+    client = PodClient(
+        clock, most, observe=metrics.asked_pod, wire_of=wire_of, begin=callers.must_finish
+    )
     return PodClouds(engine, client, box, podding, policy, clock, ids)
 
 

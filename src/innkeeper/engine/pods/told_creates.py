@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextvars import Context
 from enum import Enum, auto
 from typing import TypeVar
 
@@ -129,7 +130,7 @@ class ToldCreates:
         Raises :class:`Unavailable` if it takes too long.
         """
         if self._reading is None:
-            self._reading = asyncio.create_task(self._read())
+            self._reading = asyncio.create_task(self._read(), context=Context())
         if not self._reading.done():
             await asyncio.wait([self._reading], timeout=self._wait_max_s)
         for each in list(self._left) if project_id is None else [project_id]:
@@ -176,7 +177,8 @@ class ToldCreates:
         return True
 
     def _start(self, project_id: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
+        # Without the caller's context: whether its client leaves does not matter any more.
+        task = asyncio.create_task(work, context=Context())
         self._busy.setdefault(project_id, set()).add(task)
 
         def end(ended: asyncio.Task[None]) -> None:

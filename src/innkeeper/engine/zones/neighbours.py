@@ -11,7 +11,7 @@ from innkeeper.clients.zones import ZoneClient
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.limits import Limits
 from innkeeper.domain.slices import Settings
-from innkeeper.engine import metrics
+from innkeeper.engine import callers, metrics
 from innkeeper.engine.engine import Engine
 from innkeeper.engine.zones.booting import TreeBooter
 from innkeeper.engine.zones.forwarding import ServerRequests
@@ -97,4 +97,4 @@ def client_of(
     clock: Clock, ids: IdSource, requests_max: int, wire_of: WireOf = HttpWire
 ) -> ZoneClient:
     """Return a client of child zones whose requests are counted."""
-    return ZoneClient(clock, ids, requests_max, metrics.asked_zone, wire_of())
+    return ZoneClient(clock, ids, requests_max, metrics.asked_zone, wire_of(), callers.must_finish)

@@ -216,10 +216,8 @@ class RouteEndpoint:
         return checks
 
     def _caller(self, context: RequestContext, client: ClientConnection | None) -> Caller:
-        around = self.site.neighbours
-        is_of_tree = context.hop is not None or (around is not None and around.tree.routes)
-        # A part of the request may be done elsewhere already, so it is finished in any case.
-        must_finish = is_of_tree or self.site.pods is not None
+        # A part of a zone parent's request may be done in its zone already.
+        must_finish = context.hop is not None
         return Caller(callers.group_of(context), None if must_finish else client)
 
     def _demand(self, route: Route, context: RequestContext, query: dict[str, list[str]]) -> None:

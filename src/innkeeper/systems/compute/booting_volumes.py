@@ -3,6 +3,9 @@
 The volumes are reserved before the servers exist, under the ids that the servers will have. If the
 boot is refused, the caller undoes the reservation.
 
+Always true: servers have one reservation, also if their boot is attempted again in another process.
+Only the attempt that has the reservation can undo it.
+
 May be false: a reservation belongs to a server. If the process dies before the boot, there is no
 such server. A sweep then removes the reservation.
 """
@@ -13,9 +16,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.errors import Conflict, Invalid, NotFound
 from innkeeper.domain.ids import IdSource, ServerId
-from innkeeper.domain.volumes import BlockDevice, DeviceSource, Volume, VolumeRequest
+from innkeeper.domain.volumes import Attachment, BlockDevice, DeviceSource, Volume, VolumeRequest
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import making_volumes, volume_orders
@@ -26,11 +29,12 @@ from innkeeper.systems.volumes.attachments import NewAttachment
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """The ids of the volumes that were made for a boot, and the zone that the servers must be in.
+    """The ids of a boot's attachments, of the volumes made for it, and the zone of its servers.
 
     ``zone`` is ``None`` if servers may use volumes of any zone.
     """
 
+    attachments: tuple[str, ...]
     made: tuple[str, ...]
     zone: str | None
 
@@ -42,13 +46,54 @@ def reserve(
     server_ids: Sequence[ServerId],
     template: VolumeRequest,
     ids: IdSource,
+    *,
+    is_repeat: bool = False,
 ) -> Reserved:
     """Reserve the volumes of each server, and make the new ones.
 
-    ``template`` has the project, the zone and the other fields that all new volumes share. Raises
+    ``template`` has the project, the zone and the other fields that all new volumes share. If it
+    ``is_repeat``, an earlier attempt to boot these servers may have reserved their volumes. They
+    pass to this attempt, except for those of servers that are booted already. Raises
     :class:`Invalid` for a volume or image that cannot be used, :class:`Conflict` if no pool is
     valid, and :class:`VolumeQuotaExceeded`.
     """
+    booted = servers.ever_known(tx, server_ids)
+    mine = attachments.of_servers(tx, set(server_ids) - booted)
+    if not booted and not mine:
+        return _reserve_now(tx, here, devices, server_ids, template, ids)
+    is_whole = bool(booted) or len(mine) == len(server_ids) * len(devices)
+    if not is_repeat or not is_whole:
+        # Without this, a process that was suspended would reserve other volumes for them.
+        raise Conflict("Another attempt to boot these servers has begun.")
+    return _take_over(tx, here, devices, mine, ids, template.now)
+
+
+def _take_over(
+    tx: Tx,
+    here: VolumeContext,
+    devices: Sequence[BlockDevice],
+    mine: Sequence[Attachment],
+    ids: IdSource,
+    now: datetime,
+) -> Reserved:
+    """Give the attachments of an earlier attempt new ids, so that this attempt can undo them."""
+    given = {each.source_id for each in devices if each.source == DeviceSource.VOLUME}
+    uuids = [each.volume_uuid for each in mine]
+    zone = None
+    if uuids and not here.settings.cross_az_attach:
+        zone = volumes.by_uuids(tx, uuids[:1])[uuids[0]].availability_zone
+    made = tuple(each for each in uuids if each not in given)
+    return Reserved(attachments.rename(tx, mine, ids, now), made, zone)
+
+
+def _reserve_now(
+    tx: Tx,
+    here: VolumeContext,
+    devices: Sequence[BlockDevice],
+    server_ids: Sequence[ServerId],
+    template: VolumeRequest,
+    ids: IdSource,
+) -> Reserved:
     crosses = here.settings.cross_az_attach
     if not crosses:
         template = replace(template, availability_zone=_zone_of(tx, devices, template))
@@ -62,6 +107,7 @@ def reserve(
     if made and not crosses:
         template = replace(template, availability_zone=made[0].availability_zone)
     fresh = iter(made)
+    added: list[str] = []
     for server_id in server_ids:
         taken: list[str | None] = []
         if not any(each.boot_index == 0 for each in devices):
@@ -78,13 +124,14 @@ def reserve(
                 boot_index=each.boot_index,
                 tag=each.tag,
             )
+            added.append(new.uuid)
             if each.source == DeviceSource.VOLUME:
                 attachments.add(tx, _existing(tx, each, template), new, template.now)
             else:
                 uuid = next(fresh).uuid
                 attachments.reserve_new(tx, replace(new, volume_uuid=uuid), template.now)
     zone = None if crosses else template.availability_zone
-    return Reserved(tuple(each.uuid for each in made), zone)
+    return Reserved(tuple(added), tuple(each.uuid for each in made), zone)
 
 
 def _zone_of(tx: Tx, devices: Sequence[BlockDevice], template: VolumeRequest) -> str | None:
@@ -128,13 +175,16 @@ def _request(device: BlockDevice, template: VolumeRequest, ids: IdSource) -> Vol
     )
 
 
-def undo(tx: Tx, server_ids: Collection[ServerId], made: Collection[str], now: datetime) -> None:
+def undo(tx: Tx, server_ids: Collection[ServerId], reserved: Reserved, now: datetime) -> None:
     """Free the volumes of servers that were not booted, and delete those made for them.
 
-    A server that exists keeps its volumes: its boot may have been committed without an answer.
+    A server that exists keeps its volumes: its boot may have been committed without an answer. So
+    does one whose reservation has passed to another attempt, which is about to boot it.
     """
-    mine = attachments.of_servers(tx, set(server_ids) - servers.ever_known(tx, server_ids))
+    left = set(server_ids) - servers.ever_known(tx, server_ids)
+    found = attachments.of_servers(tx, left)
+    mine = [each for each in found if each.uuid in reserved.attachments]
     attachments.remove(tx, mine, now)
-    gone = {each.volume_uuid for each in mine} & set(made)
+    gone = {each.volume_uuid for each in mine} & set(reserved.made)
     for volume in volumes.by_uuids(tx, gone).values():
         volume_orders.begin_delete(tx, volume, now)

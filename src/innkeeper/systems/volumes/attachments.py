@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.errors import Conflict, NotFound
-from innkeeper.domain.ids import ProviderId, canonical_uuid
+from innkeeper.domain.ids import IdSource, ProviderId, canonical_uuid
 from innkeeper.domain.volumes import (
     Attachment,
     AttachMode,
@@ -164,6 +164,14 @@ def change(tx: Tx, attachment: Attachment, values: Mapping[str, Any], now: datet
     attachments.change(tx, attachment, {**values, "updated_at": now})
     follow(tx, [attachment.volume_uuid], now)
     return _known(tx, attachment.uuid)
+
+
+def rename(tx: Tx, mine: Sequence[Attachment], ids: IdSource, now: datetime) -> tuple[str, ...]:
+    """Give attachments new ids, and return these. Raises the errors of ``change``."""
+    new = tuple(ids.uuid() for _ in mine)
+    for each, uuid in zip(mine, new, strict=True):
+        attachments.change(tx, each, {"uuid": uuid, "updated_at": now})
+    return new
 
 
 def remove(tx: Tx, gone: Sequence[Attachment], now: datetime) -> None:

@@ -85,6 +85,11 @@ class BootExecutor:
             _log(request, outcome)
         return outcomes
 
+    @property
+    def may_plan_ahead(self) -> bool:
+        """Whether the settings allow to plan any boot ahead."""
+        return self._ahead.is_possible
+
     def plan_ahead(self, request: BootRequest) -> bool:
         """Plan a boot whose turn comes after all that were planned ahead so far.
 

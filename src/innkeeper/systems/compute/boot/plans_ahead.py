@@ -49,13 +49,13 @@ class PlanAhead:
 class PlansAhead:
     """The plans made ahead that were neither used nor undone, in the order of their decisions.
 
-    ``used`` and ``undone`` count the plans that were.
+    ``used`` and ``undone`` count the plans that were. None is made unless it ``is_possible``.
     """
 
     def __init__(self, context: DecisionContext) -> None:
         self._context = context
         # A recorder keeps what was decided, and a plug-in may keep anything. Neither can be undone.
-        self._is_possible = not (context.recorder.is_on or context.schedulers.has_plugins)
+        self.is_possible = not (context.recorder.is_on or context.schedulers.has_plugins)
         self._waiting: deque[PlanAhead] = deque()
         self._resolved: dict[Asked, ResolvedRequest] = {}
         self.used = 0
@@ -63,7 +63,7 @@ class PlansAhead:
 
     def learn(self, resolved: ResolvedRequest) -> None:
         """Keep a resolved request, from which :meth:`expected` derives those that ask the same."""
-        asked = _asked(resolved.request) if self._is_possible else None
+        asked = _asked(resolved.request) if self.is_possible else None
         if asked is None:
             return
         if asked not in self._resolved and len(self._resolved) >= RESOLVED_MAX:

@@ -97,14 +97,12 @@ def _decoded(call: Call) -> ServerCreateRequest:
 def new_server_ids(call: Call) -> tuple[str, ...]:
     """Choose the ids of the servers that a call boots.
 
-    Returns none if the boot takes more than one commit, because it reserves volumes or reaches
-    other zones. Its servers alone would not show which of its steps are done. Raises
-    :class:`Invalid`.
+    Returns none if the boot may reach other zones. Its servers alone would not show which of its
+    steps are done. Raises :class:`Invalid`.
     """
     body = _decoded(call)
     _, count_max = _counts(call, body)
-    has_steps = _has_tree(call) or any(devices.is_volume(each) for each in body.devices)
-    return () if has_steps else tuple(call.site.ids.uuid() for _ in range(count_max))
+    return () if _has_tree(call) else tuple(call.site.ids.uuid() for _ in range(count_max))
 
 
 async def metadata_items_max(call: Call, project_id: str | None) -> int:

@@ -21,6 +21,7 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.compute import booting_volumes
 from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.booting_volumes import Reserved
 from innkeeper.systems.compute.making_volumes import VolumeContext
 
 LOCAL, VOLUME = "local", "volume"
@@ -117,9 +118,11 @@ async def booted(
         request_id=request.request_id,
     )
 
-    def reserve(tx: Tx, context: DecisionContext) -> booting_volumes.Reserved:
+    def reserve(tx: Tx, context: DecisionContext) -> Reserved:
         here = VolumeContext(context, settings)
-        return booting_volumes.reserve(tx, here, devices, request.server_ids, template, ids)
+        return booting_volumes.reserve(
+            tx, here, devices, request.server_ids, template, ids, is_repeat=request.is_repeat
+        )
 
     try:
         reserved = await call.decide(reserve, VOLUMES)
@@ -131,13 +134,13 @@ async def booted(
     except Refusal:
         # If this fails, a sweep frees the volumes.
         with suppress(Refusal):
-            await _undo(call, request.server_ids, reserved.made)
+            await _undo(call, request.server_ids, reserved)
         raise
     left = [each for each in request.server_ids if each not in outcome.server_ids]
     if left:
-        await _undo(call, left, reserved.made)
+        await _undo(call, left, reserved)
     return outcome
 
 
-async def _undo(call: Call, server_ids: Sequence[ServerId], made: Sequence[str]) -> None:
-    await call.write(lambda tx: booting_volumes.undo(tx, server_ids, made, call.now))
+async def _undo(call: Call, server_ids: Sequence[ServerId], reserved: Reserved) -> None:
+    await call.write(lambda tx: booting_volumes.undo(tx, server_ids, reserved, call.now))
