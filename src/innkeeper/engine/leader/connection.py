@@ -62,13 +62,13 @@ class LinkLimits:
 
     A follower pings every ``ping_s`` seconds. Requests and answers have at most ``payload_max``
     bytes. A process that has not proved itself after ``greet_within_s`` seconds is cut off. At most
-    ``strangers_max`` connections may be in that state.
+    ``strangers_max`` connections may be in that state: fewer than the files that are kept free.
     """
 
     ping_s: float = 1.0
     payload_max: int = FRAME_MAX - 1024
     greet_within_s: float = 5.0
-    strangers_max: int = 256
+    strangers_max: int = 64
 
 
 USUAL = LinkLimits()
