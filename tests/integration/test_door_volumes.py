@@ -230,6 +230,17 @@ def test_a_retype_names_the_type_of_the_pod_and_keeps_to_its_quota(two: tuple[Do
     assert used_now["volumes_fast"]["in_use"] == 0
 
 
+def test_actions_with_bad_arguments_are_refused_at_the_door(two: tuple[Door, Relay]) -> None:
+    at, relay = two
+    path = f"{VOLUMES}/{volume(at, 'u:bad')}/action"
+    for arguments in ({"new_size": "many"}, {"new_size": [1]}, {"new_size": 10**30}, {}, None):
+        answer = ask(at, "u:bad", "POST", path, {"os-extend": arguments})
+        assert answer.status_code == httpx.codes.BAD_REQUEST, answer.text
+    answer = ask(at, "u:bad", "POST", path, {"os-reset_status": {"status": "error"}})
+    assert answer.status_code == httpx.codes.FORBIDDEN
+    assert [body for _, where, body in relay.requests if where == path] == []
+
+
 @pytest.mark.parametrize("passes", [True, False])
 def test_a_volume_whose_answer_is_lost_is_looked_for(two: tuple[Door, Relay], passes: bool) -> None:
     at, relay = two
