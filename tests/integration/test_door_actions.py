@@ -160,6 +160,46 @@ def test_images_are_those_of_the_door_and_are_found_by_name(two: tuple[Door, Rel
     assert at.history("none") == [] == routings(at, "none")
 
 
+def answered(body: Any) -> bytes:
+    """Return the answer of a pod that accepts something."""
+    content = msgspec.json.encode(body)
+    head = f"HTTP/1.1 202 Accepted\r\nconnection: close\r\ncontent-length: {len(content)}\r\n\r\n"
+    return head.encode() + content
+
+
+def test_a_rebuild_shows_the_new_image_unless_the_pod_refuses_it(two: tuple[Door, Relay]) -> None:
+    at, relay = two
+    old, new = image(at.processes[0], "old"), image(at.processes[0], "new")
+    there = {name: image(at.pods["p1"].service, name) for name in ("old", "new")}
+    token = "u:rebuilds"
+    uuid = booted(at, token, imageRef=old)
+    path = f"{COMPUTE}/servers/{uuid}"
+
+    def shown() -> str:
+        return str(at.ask("GET", path, token=token)["server"]["image"]["id"])
+
+    relay.answer("POST", f"{path}/action", REFUSED)
+    answer = act(at, uuid, token, rebuild={"imageRef": new})
+    assert answer.status_code == httpx.codes.BAD_REQUEST, answer.text
+    assert shown() == old
+    relay.release()
+    told = answered({"server": {"id": uuid, "image": {"id": there["new"]}}})
+    relay.answer("POST", f"{path}/action", told)
+    answer = act(at, uuid, token, rebuild={"imageRef": new})
+    relay.release()
+    assert answer.json()["server"]["image"]["id"] == new == shown()
+    strange = act(at, uuid, token, rebuild={"imageRef": new, "key_name": {"a": "b"}})
+    assert strange.status_code == httpx.codes.BAD_REQUEST, strange.text
+
+
+def test_a_create_may_ask_for_the_id_of_its_batch(two: tuple[Door, Relay]) -> None:
+    at, _ = two
+    answer = boot(at, "u:batch", return_reservation_id=True)
+    assert answer.json().keys() == {"reservation_id"}, answer.text
+    assert len(routings(at, "batch")) == 1
+    assert len(at.ask("GET", f"{COMPUTE}/servers", token="u:batch")["servers"]) == 1
+
+
 def test_what_only_the_pod_serves_is_forwarded(two: tuple[Door, Relay]) -> None:
     at, relay = two
     token = "u:parts"

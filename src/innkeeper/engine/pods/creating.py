@@ -271,14 +271,15 @@ class Creating:
             if status in FULL:
                 raise _Refused(f"it answers with the status {status}", refusal)
             return refusal
-        made = told.get(plan.key)
-        found = ids_of([made]) if plan.number == 1 else []
-        if not found:
+        if plan.number > 1 or "reservation_id" in told:
+            # The answer does not have the ids of all servers.
             try:
                 found = await self._marks.found(sent.login, begun)
             except PodSilent as error:
                 raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
-        if not found or (plan.number == 1 and not ids_of([made])):
+        else:
+            found = ids_of([told.get(plan.key)])
+        if not found:
             # The pod accepts, but does not say what it makes.
             silent = PodSilent("its answer has no usable id", may_have_arrived=True)
             return await self._after_silence(sent, silent)

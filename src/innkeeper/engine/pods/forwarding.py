@@ -85,17 +85,30 @@ class Forwarding:
         except PodSilent as error:
             LOG.warning("pod_forward_failed", pod=pod.pod_name, reason=str(error))
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
+        rebuilt = routing
+        if translated.image_id is not None:
+            # Whether the pod rebuilds the server may stay unknown.
+            rebuilt = replace(routing, image_id=translated.image_id)
+            await self._show_image(rebuilt)
         try:
             answer = await self._send(request, login, translated.body)
-            view = DoorView.of(pod, routing, request.address, is_admin=request.caller.is_admin)
+            view = DoorView.of(pod, rebuilt, request.address, is_admin=request.caller.is_admin)
             status, raw, headers = shown.answer_of(answer, view, request.kind)
             await self._note(request, routing, login, answer)
         except PodSilent as error:
             LOG.warning("pod_forward_failed", pod=pod.pod_name, reason=str(error))
             raise await self._unavailable(request, routing, error) from error
-        if translated.changing is not None and status >= HTTPStatus.BAD_REQUEST:
-            await self._uncount(translated.changing, pod)
+        if status >= HTTPStatus.BAD_REQUEST:
+            if translated.changing is not None:
+                await self._uncount(translated.changing, pod)
+            if rebuilt is not routing:
+                await self._show_image(routing)
         return DoorAnswer(status, raw, headers)
+
+    async def _show_image(self, routing: PodRouting) -> None:
+        """Record which image at the door a server has."""
+        row_id, image_id, now = routing.id, routing.image_id, self._clouds.clock()
+        await self._clouds.engine.write(lambda tx: routings.show_image(tx, row_id, image_id, now))
 
     async def _learn_volumes(self, volume: PodRouting, pod: Pod) -> None:
         """Learn which volumes the pod made for a server, before nobody can tell any more.

@@ -30,10 +30,14 @@ CHANGING = ("confirmResize", "revertResize")
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A body for a pod. ``changing`` is the routing if the action may change its amounts."""
+    """A body for a pod. ``changing`` is the routing if the action may change its amounts.
+
+    ``image_id`` is the image at the door that a server is rebuilt with.
+    """
 
     body: Json
     changing: PodRouting | None = None
+    image_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,7 @@ class Translating:
         if key_name is not None:
             caller = action.request.caller
             keypair = await self._clouds.engine.read(
-                lambda tx: plans.keypair_of(tx, caller, key_name)
+                lambda tx: plans.keypair_of(tx, caller, str(key_name))
             )
             own = await self._tenants.of_project(action.pod, action.routing.project_id)
             changed["key_name"] = await self._pushing.keypair(action.pod, own, keypair)
@@ -144,12 +148,7 @@ class Translating:
         if key_name is None and "key_name" in action.arguments:
             # A null removes the key pair.
             body["rebuild"]["key_name"] = None
-        if image_id is not None:
-            now, row_id = self._clouds.clock(), action.routing.id
-            await self._clouds.engine.write(
-                lambda tx: routings.show_image(tx, row_id, image_id, now)
-            )
-        return Translated(body)
+        return Translated(body, image_id=image_id)
 
     async def _rescue(self, action: _Action) -> Translated:
         if not action.arguments.get("rescue_image_ref"):
