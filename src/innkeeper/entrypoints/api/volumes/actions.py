@@ -11,7 +11,7 @@ from innkeeper.domain.volumes import AttachMode, AttachOrigin, AttachStatus, Vol
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.volumes import calling
-from innkeeper.entrypoints.api.volumes.volumes import FORCE_DELETE, deleted
+from innkeeper.entrypoints.api.volumes.volumes import FORCE_DELETE, check_metadata, deleted
 from innkeeper.systems.compute import making_volumes
 from innkeeper.systems.compute.servers import force_detaching
 from innkeeper.systems.volumes import attachments, volumes
@@ -156,7 +156,7 @@ async def attach(call: Call, arguments: Mapping[str, Any]) -> Answer:
     new = NewAttachment(
         call.site.ids.uuid(),
         call.params["volume_id"],
-        server or None,
+        calling.server_id(server),
         origin=AttachOrigin.CLIENT,
         status=AttachStatus.ATTACHED,
         mode=arguments.get("mode") or AttachMode.READ_WRITE,
@@ -199,6 +199,7 @@ async def set_image_metadata(call: Call, arguments: Mapping[str, Any]) -> Answer
     def work(tx: Tx) -> dict[str, Any]:
         volume = calling.one(tx, call)
         whole = {**volume.image_metadata, **items}
+        check_metadata(whole)
         volumes.write(tx, volume, {"image_metadata": whole}, call.now)
         return whole
 
