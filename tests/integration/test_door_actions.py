@@ -363,3 +363,14 @@ def test_extensions_of_volumes_are_counted(two: tuple[Door, Relay]) -> None:
     smaller = at.send("POST", path, {"os-extend": {"new_size": 2}}, token=token)
     assert smaller.status_code == httpx.codes.BAD_REQUEST, smaller.text
     assert used() == 3
+
+
+def test_what_is_deleted_by_force_counts_no_more(two: tuple[Door, Relay]) -> None:
+    at, _ = two
+    token = "u:forces"
+    uuid, stored = booted(at, token), volume(at, token)
+    accepted(act(at, uuid, token, forceDelete={}))
+    path = f"{VOLUME}/volumes/{stored}/action"
+    accepted(at.send("POST", path, {"os-force_delete": {}}, token="admin"))
+    wait_for("nothing is left", lambda: routings(at, "forces") == [])
+    assert cores(at, token) == 0

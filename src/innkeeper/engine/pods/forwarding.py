@@ -36,6 +36,8 @@ from innkeeper.systems.pods.routings import LostResource
 LOG = structlog.get_logger("innkeeper.pods")
 APART = "The server and the volume are not in the same pod."
 IN_DOUBT = "It is not known yet whether this was done. Look before you try again."
+FORCED = {SERVER: "forceDelete", VOLUME: "os-force_delete"}
+"""The actions that delete a resource."""
 
 Check = Callable[[PodRouting], None]
 
@@ -71,8 +73,7 @@ class Forwarding:
             check(found)
             pod = pods.by_id(tx, found.pod_id)
             assert pod is not None, "a pod with routings is not deleted"
-            is_last = request.method == "DELETE" and _is_whole(request, found)
-            volumes = boot_volumes.open_of(tx, uuid) if is_last else ()
+            volumes = boot_volumes.open_of(tx, uuid) if _deletes(request, found) else ()
             return found, pod, volumes
 
         routing, pod, volumes = await self._clouds.engine.read(look)
@@ -127,7 +128,7 @@ class Forwarding:
         """Return what the client gets without a usable answer. What the pod did is found later."""
         if request.method == "GET" or not error.may_have_arrived:
             return Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
-        if request.method == "DELETE" and _is_whole(request, routing):
+        if _deletes(request, routing):
             now = self._clouds.clock()
             await self._clouds.engine.write(lambda tx: routings.begin_delete(tx, routing.id, now))
         return Unavailable(IN_DOUBT, retry_after_s=RETRY_AFTER_S)
@@ -176,17 +177,16 @@ class Forwarding:
         self, request: DoorRequest, routing: PodRouting, login: PodLogin, answer: PodAnswer
     ) -> None:
         """Record what an answer says about whether the resource exists."""
-        is_whole = _is_whole(request, routing)
-        now = self._clouds.clock()
+        deletes, now = _deletes(request, routing), self._clouds.clock()
         wanted = _counterpart(request)
         if wanted is not None and answer.status < HTTPStatus.BAD_REQUEST:
             pair = {request.kind: routing.top_id, wanted[0]: wanted[1]}
             await self._clouds.engine.write(
                 lambda tx: boot_volumes.attached(tx, pair[VOLUME], pair[SERVER], now)
             )
-        if is_whole and is_gone(answer):
+        if (deletes or _is_whole(request, routing)) and is_gone(answer):
             await self._clouds.engine.write(lambda tx: routings.lose(tx, routing, now))
-        elif is_whole and request.method == "DELETE" and answer.status < HTTPStatus.BAD_REQUEST:
+        elif deletes and answer.status < HTTPStatus.BAD_REQUEST:
             await self._clouds.engine.write(lambda tx: routings.begin_delete(tx, routing.id, now))
             ending = self._end(request, routing, login)
             if self._is_one_of_several:
@@ -196,7 +196,7 @@ class Forwarding:
 
     async def _end(self, request: DoorRequest, routing: PodRouting, login: PodLogin) -> None:
         """Forget a resource whose pod has deleted it already. Otherwise, the periodic task will."""
-        target = request.target.partition("?")[0]
+        target = f"/{request.kind}s/{routing.top_id}"
         look = replace(request, method="GET", target=target, body=None, headers={})
         try:
             is_over = is_gone(await self._send(look, login, None))
@@ -216,6 +216,14 @@ class Forwarding:
 def _is_whole(request: DoorRequest, routing: PodRouting) -> bool:
     """Return whether a request is about a whole resource, and not only about a part of it."""
     return request.target.partition("?")[0] == f"/{request.kind}s/{routing.top_id}"
+
+
+def _deletes(request: DoorRequest, routing: PodRouting) -> bool:
+    """Return whether a request deletes its resource."""
+    if _is_whole(request, routing):
+        return request.method == "DELETE"
+    is_action = request.target.partition("?")[0].endswith("/action")
+    return is_action and isinstance(request.body, Mapping) and FORCED[request.kind] in request.body
 
 
 def _counterpart(request: DoorRequest) -> tuple[str, str] | None:
