@@ -10,6 +10,7 @@ import httpx
 import msgspec
 import pytest
 
+from innkeeper.domain.door import MARK
 from tests.support.pod_processes import GATEWAY, Door, door
 from tests.support.pod_relays import two_pods
 from tests.support.zone_processes import FLAVOR, wait_for
@@ -374,3 +375,28 @@ def test_what_is_deleted_by_force_counts_no_more(two: tuple[Door, Relay]) -> Non
     accepted(at.send("POST", path, {"os-force_delete": {}}, token="admin"))
     wait_for("nothing is left", lambda: routings(at, "forces") == [])
     assert cores(at, token) == 0
+
+
+def test_the_mark_stays_when_all_metadata_are_replaced(two: tuple[Door, Relay]) -> None:
+    at, relay = two
+    token, new = "u:marks", {"a": "b"}
+    uuid, stored = booted(at, token), volume(at, token, metadata={"old": "1"})
+    pod = at.pods["p1"]
+
+    def there() -> list[Any]:
+        held = pod.service.call("GET", f"{VOLUME}/volumes/{stored}", "admin").json()
+        return [pod.get(f"/servers/{uuid}")["server"]["metadata"], held["volume"]["metadata"]]
+
+    paths = f"{COMPUTE}/servers/{uuid}", f"{VOLUME}/volumes/{stored}"
+    for path in paths:
+        shown = at.ask("PUT", f"{path}/metadata", {"metadata": new}, token=token)
+        assert shown == {"metadata": new}
+    assert there() == [{**new, MARK: uuid}, {**new, MARK: stored}]
+    shown = at.ask("PUT", paths[1], {"volume": {"metadata": {}, "name": "n"}}, token=token)
+    assert (shown["volume"]["metadata"], shown["volume"]["name"]) == ({}, "n")
+    assert there()[1] == {MARK: stored}
+    relay.answer("POST", f"{paths[0]}/action", ACCEPTED)
+    accepted(act(at, uuid, token, rebuild={"metadata": new}))
+    relay.release()
+    sent = [body for _, where, body in relay.requests if where == f"{paths[0]}/action"]
+    assert msgspec.json.decode(sent[-1]) == {"rebuild": {"metadata": {**new, MARK: uuid}}}

@@ -1,7 +1,7 @@
 """Translate actions for the pod that carries them out, and count what they may add.
 
 Always true: what an action may add is counted before the pod is asked. What it takes away is
-counted once the pod shows it.
+counted once the pod shows it. Metadata that replace all others keep the door's mark.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from innkeeper.clients.pod_logins import PodLogin
-from innkeeper.domain.door import DoorAmounts, DoorLimits, DoorRequest, Json
+from innkeeper.domain.door import MARK, DoorAmounts, DoorLimits, DoorRequest, Json
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.domain.slices import Settings
@@ -85,7 +85,12 @@ class Translating:
         Raises :class:`Invalid`, :class:`QuotaExceeded`, :class:`Conflict` and :class:`PodSilent`.
         """
         body = request.body
-        if not request.target.partition("?")[0].endswith("/action") or not isinstance(body, dict):
+        if not isinstance(body, dict):
+            return Translated(body)
+        if request.method == "PUT":
+            body = _marked(body, routing)
+            return Translated({name: _marked(each, routing) for name, each in body.items()})
+        if not request.target.partition("?")[0].endswith("/action"):
             return Translated(body)
         for name in IMAGES_OF_PODS:
             if name in body:
@@ -132,7 +137,8 @@ class Translating:
         )
 
     async def _rebuild(self, action: _Action) -> Translated:
-        changed: dict[str, Json] = {}
+        arguments = _marked(action.arguments, action.routing)
+        changed: dict[str, Json] = {"metadata": arguments.get("metadata")}
         key_name = action.arguments.get("key_name")
         if key_name is not None:
             caller = action.request.caller
@@ -186,3 +192,12 @@ class Translating:
 
         changing = await self._clouds.engine.write(work)
         return Translated(action.with_arguments(new_type=kind.name), changing)
+
+
+def _marked(fields: Json, routing: PodRouting) -> Json:
+    """Return fields whose metadata, if there are some, have the door's mark."""
+    metadata = fields.get("metadata") if isinstance(fields, dict) else None
+    if not isinstance(metadata, dict):
+        return fields
+    # The mark of the create is not known any more. Any mark says that the resource is the door's.
+    return {**fields, "metadata": {**metadata, MARK: routing.top_id}}
