@@ -15,7 +15,8 @@ import msgspec
 import structlog
 
 from innkeeper.clients.pods import PodCall, PodSilent
-from innkeeper.domain.door import SERVER, TAKES, VOLUME, DoorCaller, DoorRequest, Json
+from innkeeper.domain.compute import UNLIMITED
+from innkeeper.domain.door import SERVER, TAKES, VOLUME, DoorCaller, DoorLimits, DoorRequest, Json
 from innkeeper.domain.errors import Invalid, NotFound, Unavailable
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.domain.slices import Settings
@@ -187,6 +188,8 @@ class VolumeParts:
 
     async def _begin(self, request: DoorRequest, routing: PodRouting) -> PodRouting:
         now, caller, settings = self._clouds.clock(), request.caller, self._settings
+        # A project may take back what it offered. It counts already.
+        is_new = routing.project_id != caller.project_id
         wanted = replace(
             routing,
             top_id=TAKES + routing.top_id,
@@ -195,7 +198,7 @@ class VolumeParts:
             user_id=caller.user_id,
             created_at=now,
             updated_at=now,
-            number=1,
+            number=int(is_new),
             group_name=None,
             deleted_at=None,
             changing_at=None,
@@ -203,7 +206,9 @@ class VolumeParts:
         )
 
         def work(tx: Tx) -> PodRouting:
-            limits = plans.limits_of_volume(tx, settings, routing, caller.project_id)
+            limits = DoorLimits(UNLIMITED)
+            if is_new:
+                limits = plans.limits_of_volume(tx, settings, routing, caller.project_id)
             return routings.begin(tx, wanted, limits)
 
         return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
