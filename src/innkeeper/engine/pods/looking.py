@@ -26,8 +26,8 @@ LOG = structlog.get_logger("innkeeper.pods")
 Told = Mapping[str, Json]
 Row = dict[str, Json]
 T = TypeVar("T")
-PAGE = 1000
-"""So many rows of a pod are read at once."""
+PAGE, PAGES_MAX = 1000, 200
+"""So many rows of a pod are read at once, and so many times."""
 
 
 class Looking:
@@ -95,7 +95,7 @@ class Looking:
         async def pages(pod: Pod) -> list[Row]:
             found: dict[str, Row] = {}
             words = {**query, "limit": str(PAGE)}
-            while True:
+            for _ in range(PAGES_MAX):
                 target = f"{path}?{urlencode(words)}"
                 told = await self._told(pod, project_id, service, target, headers)
                 page = {each["id"]: each for each in _with_ids(told.get(key))}
@@ -104,6 +104,7 @@ class Looking:
                     return list({**found, **page}.values())
                 found |= page
                 words["marker"] = list(page)[-1]
+            raise PodSilent("the list does not end")
 
         async def one(pod: Pod) -> list[Row]:
             try:

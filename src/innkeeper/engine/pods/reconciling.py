@@ -99,10 +99,10 @@ class Reconciling:
         return len(done)
 
 
-def report(pod: Pod, found: PodComparison, safe: Sequence[PodDifference]) -> None:
+def report(pod: Pod, found: PodComparison, repaired: Sequence[PodDifference]) -> None:
     """Log what is left to an operator."""
-    repaired = set(map(id, safe))
-    left = [each for each in found.differences if id(each) not in repaired]
+    handled = set(map(id, repaired))
+    left = [each for each in found.differences if id(each) not in handled]
     lost = sum(each.fault is PodFault.LOST for each in left)
     if lost:
         LOG.error("pod_lost_most", pod=pod.pod_name, lost=lost, known=found.known)
