@@ -10,6 +10,7 @@ import httpx
 import msgspec
 import pytest
 
+from innkeeper.domain.door import MARK
 from tests.support.pod_processes import GATEWAY, Door, door
 from tests.support.pod_relays import two_pods
 from tests.support.zone_processes import FLAVOR, wait_for
@@ -158,6 +159,46 @@ def test_images_are_those_of_the_door_and_are_found_by_name(two: tuple[Door, Rel
     answer = act(at, uuid, "u:images", rebuild={"imageRef": missing})
     assert answer.status_code == httpx.codes.CONFLICT, answer.text
     assert at.history("none") == [] == routings(at, "none")
+
+
+def answered(body: Any) -> bytes:
+    """Return the answer of a pod that accepts something."""
+    content = msgspec.json.encode(body)
+    head = f"HTTP/1.1 202 Accepted\r\nconnection: close\r\ncontent-length: {len(content)}\r\n\r\n"
+    return head.encode() + content
+
+
+def test_a_rebuild_shows_the_new_image_unless_the_pod_refuses_it(two: tuple[Door, Relay]) -> None:
+    at, relay = two
+    old, new = image(at.processes[0], "old"), image(at.processes[0], "new")
+    there = {name: image(at.pods["p1"].service, name) for name in ("old", "new")}
+    token = "u:rebuilds"
+    uuid = booted(at, token, imageRef=old)
+    path = f"{COMPUTE}/servers/{uuid}"
+
+    def shown() -> str:
+        return str(at.ask("GET", path, token=token)["server"]["image"]["id"])
+
+    relay.answer("POST", f"{path}/action", REFUSED)
+    answer = act(at, uuid, token, rebuild={"imageRef": new})
+    assert answer.status_code == httpx.codes.BAD_REQUEST, answer.text
+    assert shown() == old
+    relay.release()
+    told = answered({"server": {"id": uuid, "image": {"id": there["new"]}}})
+    relay.answer("POST", f"{path}/action", told)
+    answer = act(at, uuid, token, rebuild={"imageRef": new})
+    relay.release()
+    assert answer.json()["server"]["image"]["id"] == new == shown()
+    strange = act(at, uuid, token, rebuild={"imageRef": new, "key_name": {"a": "b"}})
+    assert strange.status_code == httpx.codes.BAD_REQUEST, strange.text
+
+
+def test_a_create_may_ask_for_the_id_of_its_batch(two: tuple[Door, Relay]) -> None:
+    at, _ = two
+    answer = boot(at, "u:batch", return_reservation_id=True)
+    assert answer.json().keys() == {"reservation_id"}, answer.text
+    assert len(routings(at, "batch")) == 1
+    assert len(at.ask("GET", f"{COMPUTE}/servers", token="u:batch")["servers"]) == 1
 
 
 def test_what_only_the_pod_serves_is_forwarded(two: tuple[Door, Relay]) -> None:
@@ -323,3 +364,39 @@ def test_extensions_of_volumes_are_counted(two: tuple[Door, Relay]) -> None:
     smaller = at.send("POST", path, {"os-extend": {"new_size": 2}}, token=token)
     assert smaller.status_code == httpx.codes.BAD_REQUEST, smaller.text
     assert used() == 3
+
+
+def test_what_is_deleted_by_force_counts_no_more(two: tuple[Door, Relay]) -> None:
+    at, _ = two
+    token = "u:forces"
+    uuid, stored = booted(at, token), volume(at, token)
+    accepted(act(at, uuid, token, forceDelete={}))
+    path = f"{VOLUME}/volumes/{stored}/action"
+    accepted(at.send("POST", path, {"os-force_delete": {}}, token="admin"))
+    wait_for("nothing is left", lambda: routings(at, "forces") == [])
+    assert cores(at, token) == 0
+
+
+def test_the_mark_stays_when_all_metadata_are_replaced(two: tuple[Door, Relay]) -> None:
+    at, relay = two
+    token, new = "u:marks", {"a": "b"}
+    uuid, stored = booted(at, token), volume(at, token, metadata={"old": "1"})
+    pod = at.pods["p1"]
+
+    def there() -> list[Any]:
+        held = pod.service.call("GET", f"{VOLUME}/volumes/{stored}", "admin").json()
+        return [pod.get(f"/servers/{uuid}")["server"]["metadata"], held["volume"]["metadata"]]
+
+    paths = f"{COMPUTE}/servers/{uuid}", f"{VOLUME}/volumes/{stored}"
+    for path in paths:
+        shown = at.ask("PUT", f"{path}/metadata", {"metadata": new}, token=token)
+        assert shown == {"metadata": new}
+    assert there() == [{**new, MARK: uuid}, {**new, MARK: stored}]
+    shown = at.ask("PUT", paths[1], {"volume": {"metadata": {}, "name": "n"}}, token=token)
+    assert (shown["volume"]["metadata"], shown["volume"]["name"]) == ({}, "n")
+    assert there()[1] == {MARK: stored}
+    relay.answer("POST", f"{paths[0]}/action", ACCEPTED)
+    accepted(act(at, uuid, token, rebuild={"metadata": new}))
+    relay.release()
+    sent = [body for _, where, body in relay.requests if where == f"{paths[0]}/action"]
+    assert msgspec.json.decode(sent[-1]) == {"rebuild": {"metadata": {**new, MARK: uuid}}}

@@ -126,6 +126,23 @@ def test_a_server_that_was_not_made_is_forgotten_after_a_while(lying: tuple[Door
     assert sorted(at.pods["p1"].server_ids()) == before
 
 
+@pytest.mark.parametrize("lie", ["a 404 of a proxy", "a 404 of another API"])
+def test_a_create_is_not_sent_again_after_a_refusal_of_another_service(
+    lying: tuple[Door, Relay], lie: str
+) -> None:
+    at, relay = lying
+    booted(at)
+    at.pods["p1"].service.call("DELETE", f"{COMPUTE}/flavors/{FLAVOR['id']}", "admin")
+    before = len(relay.requests)
+    relay.answer("POST", SERVERS, LIES[lie], passes=True)
+    refused(at.send("POST", SERVERS, BODY))
+    sent = [path for method, path, _ in relay.requests[before:] if method == "POST"]
+    assert sent == [SERVERS]
+    relay.release()
+    # The pod itself says what it lacks.
+    booted(at)
+
+
 @pytest.mark.parametrize("lie", LIES)
 def test_requests_for_one_server_get_a_503_and_change_nothing(
     lying: tuple[Door, Relay], lie: str

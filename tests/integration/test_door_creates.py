@@ -21,6 +21,10 @@ UNKNOWN_ID = "9bbff1cc-0d2a-4b60-8a55-2ea3e0e5c3b7"
 HOSTS = 8
 """So many that no measurement finds a pod full."""
 ALONE = {"build_plan_encryption_key": ""}
+SPECIAL = {**FLAVOR, "id": "special", "name": "special"}
+SPECS = {"extra_specs": {"hw:cpu_policy": "dedicated"}}
+REFUSED = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
+LOST = b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 @pytest.fixture
@@ -157,3 +161,34 @@ def test_a_pod_that_refuses_is_skipped_and_the_binding_follows(pair: tuple[Door,
     found = sorted(each["top_id"] for each in routings(at))
     assert found == sorted(at.pods["p2"].server_ids())
     assert len(found) == 2
+
+
+def test_a_flavor_without_its_extra_specs_does_not_stay_in_a_pod(pair: tuple[Door, Relay]) -> None:
+    at, relay = pair
+    path = f"{COMPUTE}/flavors"
+    at.ask("POST", path, {"flavor": SPECIAL}, token="admin")
+    at.ask("POST", f"{path}/special/os-extra_specs", SPECS, token="admin")
+    relay.answer("POST", f"{path}/special/", LOST)
+    assert boot(at, flavorRef="special").status_code == httpx.codes.SERVICE_UNAVAILABLE
+    assert at.pods["p1"].call("GET", "/flavors/special").status_code == httpx.codes.NOT_FOUND
+    relay.release()
+    relay.answer("POST", f"{path}/special/", REFUSED)
+    # A refusal is final, so the next pod is asked.
+    assert boot(at, flavorRef="special").status_code == httpx.codes.ACCEPTED
+    assert at.history(PROJECT) == ["p2"]
+    assert at.pods["p1"].call("GET", "/flavors/special").status_code == httpx.codes.NOT_FOUND
+    relay.release()
+    assert at.pods["p2"].get("/flavors/special/os-extra_specs") == SPECS
+
+
+def test_a_pod_that_refuses_a_key_pair_is_skipped(pair: tuple[Door, Relay]) -> None:
+    at, relay = pair
+    wanted = {"name": "mine", "public_key": SSH_KEY, "type": "ssh"}
+    at.ask("POST", f"{COMPUTE}/os-keypairs", {"keypair": wanted}, status=201)
+    relay.answer("POST", f"{COMPUTE}/os-keypairs", REFUSED)
+    assert boot(at, key_name="mine").status_code == httpx.codes.ACCEPTED
+    assert at.history(PROJECT) == ["p2"]
+    assert at.set("p2", maintenance=True).is_success
+    told = boot(at, key_name="mine")
+    assert told.status_code == httpx.codes.CONFLICT
+    assert "key pair mine cannot be made" in told.text

@@ -169,6 +169,16 @@ def test_volumes_are_transferred_between_projects_of_the_door(two: tuple[Door, R
     assert ask(at, "u:taker", "POST", f"{path}/accept", key).status_code == 404
 
 
+def test_a_project_takes_back_what_it_offered_without_more_quota(two: tuple[Door, Relay]) -> None:
+    at, _ = two
+    uuid = volume(at, "u:back")
+    quota = {"quota_set": {"volumes": 1, "gigabytes": 1}}
+    at.ask("PUT", f"{VOLUME}/os-quota-sets/back", quota, token="admin")
+    path, key = offered(at, "u:back", uuid)
+    assert ask(at, "u:back", "POST", f"{path}/accept", key).status_code == 202
+    assert (used(at, "u:back"), ids(at, "u:back")) == (1, {uuid})
+
+
 def test_an_offer_can_be_withdrawn(two: tuple[Door, Relay]) -> None:
     at, _ = two
     uuid = volume(at, "u:shy")
@@ -228,6 +238,22 @@ def test_a_retype_names_the_type_of_the_pod_and_keeps_to_its_quota(two: tuple[Do
     used_now = at.ask("GET", usage, token="admin")["quota_set"]
     assert used_now["volumes_slow"]["in_use"] == 1
     assert used_now["volumes_fast"]["in_use"] == 0
+    deleted = [
+        at.send("DELETE", f"{VOLUME}/types/{each}", token="admin") for each in kinds.values()
+    ]
+    assert [each.status_code for each in deleted] == [400, 202]
+    assert "still in use" in deleted[0].text
+
+
+def test_actions_with_bad_arguments_are_refused_at_the_door(two: tuple[Door, Relay]) -> None:
+    at, relay = two
+    path = f"{VOLUMES}/{volume(at, 'u:bad')}/action"
+    for arguments in ({"new_size": "many"}, {"new_size": [1]}, {"new_size": 10**30}, {}, None):
+        answer = ask(at, "u:bad", "POST", path, {"os-extend": arguments})
+        assert answer.status_code == httpx.codes.BAD_REQUEST, answer.text
+    answer = ask(at, "u:bad", "POST", path, {"os-reset_status": {"status": "error"}})
+    assert answer.status_code == httpx.codes.FORBIDDEN
+    assert [body for _, where, body in relay.requests if where == path] == []
 
 
 @pytest.mark.parametrize("passes", [True, False])

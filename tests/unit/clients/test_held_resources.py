@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from innkeeper.clients.pods import PodClient, PodSilent
 from innkeeper.domain.door import MARK, SERVER, VOLUME, DoorAmounts, PodResource
 from innkeeper.domain.pods import PodRouting
 from innkeeper.engine.pods.comparing import PodComparison
 from innkeeper.engine.pods.held_resources import HeldResources
-from innkeeper.engine.pods.reconciling import LOST_MAX, repairable
+from innkeeper.engine.pods.reconciling import LOST_MAX, repairable, report
 from innkeeper.systems.pods.checks import PodDifference, PodFault
 from tests.support.hostile_pods import HostilePod, hostile_pod
 from tests.support.hostile_zones import Asked, Raw, http
@@ -25,6 +26,7 @@ SERVERS, ONE = "/servers/detail", "/servers/s1"
 FLAVOR = {"vcpus": 2, "ram": 512, "disk": 7, "ephemeral": 1}
 ROW = {"id": "s1", "tenant_id": "t1", "status": "ACTIVE", "flavor": FLAVOR, "metadata": {MARK: "m"}}
 TOLD = PodResource(SERVER, "s1", "acme", "m", DoorAmounts(2, 512, disk_gb=8))
+UUID = "11111111-1111-4111-8111-111111111111"
 NEXT = [{"rel": "next", "href": "http://elsewhere.example/"}]
 
 
@@ -96,6 +98,13 @@ def test_volumes_have_sizes_and_a_pod_without_volumes_has_none(pod: HostilePod) 
     assert every(pod, VOLUME) == {}
 
 
+def test_only_ids_of_servers_are_told_with_a_volume(pod: HostilePod) -> None:
+    attached = [{"server_id": each} for each in (UUID, UUID + "0", f"urn:uuid:{UUID}", 7, None)]
+    row = {"id": "v1", "tenant_id": "t1", "size": 7, "attachments": [*attached, "s", None]}
+    pod.answers["/volumes/detail"] = http({"volumes": [row]})
+    assert every(pod, VOLUME)["v1"].servers == (UUID,)
+
+
 def test_only_a_404_means_that_a_resource_is_lost(pod: HostilePod) -> None:
     pod.answers[ONE] = http({"itemNotFound": {"code": 404}}, 404)
     assert one(pod) is None
@@ -121,6 +130,7 @@ BAD: dict[str, Any] = {
     "no id": {"servers": [{**ROW, "id": None}]},
     "an id that no database stores": {"servers": [{**ROW, "id": "a\x00b"}]},
     "an id without end": {"servers": [{**ROW, "id": "a" * 300}]},
+    "an id that is longer than a UUID": {"servers": [{**ROW, "id": "a" * 37}]},
     "no project": {"servers": [{**ROW, "tenant_id": 7}]},
 }
 
@@ -152,3 +162,12 @@ def test_a_pod_that_lost_most_of_its_resources_is_left_to_the_operator() -> None
     assert repairable(PodComparison([*many, *others], LOST_MAX + 1)) == others
     assert repairable(PodComparison(many, 2 * (LOST_MAX + 1))) == many
     assert repairable(PodComparison(found(PodFault.PROJECT, 1), 1)) == []
+
+
+def test_what_is_left_to_the_operator_is_logged_and_a_lost_pod_in_one_line() -> None:
+    lost, others = found(PodFault.LOST, LOST_MAX + 1), found(PodFault.PROJECT, 1)
+    told = PodComparison([*lost, *others, *found(PodFault.AMOUNTS, 1)], LOST_MAX + 1)
+    with capture_logs() as logs:
+        report(pod_of(1), told, repairable(told))
+    assert [each["event"] for each in logs] == ["pod_lost_most", "pod_differs"]
+    assert logs[0]["lost"] == logs[0]["known"] == LOST_MAX + 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 import pytest
 
@@ -12,6 +14,8 @@ from tests.support.pod_rows import pod_of
 
 DOOR = "http://door.example/compute"
 USER = DoorView(pod_of(1), "acme", "ann", "top-image", "top-group", DOOR, is_admin=False)
+LONG_S = 1.0
+"""A search that begins again at each place takes many seconds."""
 SHOWN = {
     "server": {
         "id": "s",
@@ -58,6 +62,20 @@ def test_nothing_of_the_pod_is_shown() -> None:
             ],
         }
     }
+
+
+@pytest.mark.parametrize("end", [" ", "\n", ""])
+def test_an_address_costs_only_its_length(end: str) -> None:
+    long = "/servers/s" * 20_000 + end
+    links = [{"rel": "self", "href": f"http://pod.example/v2.1{long}"}]
+    begun_s = time.process_time()
+    location = {"location": f"http://pod.example/x{long}"}
+    told = PodAnswer(202, location, msgspec.json.encode({"server": {"links": links}}))
+    _, body, headers = answer_of(told, USER, SERVER)
+    assert time.process_time() - begun_s < LONG_S
+    shown = [] if end else [{"rel": "self", "href": f"{DOOR}/v2.1{long}"}]
+    assert msgspec.json.decode(body)["server"]["links"] == shown
+    assert headers.get("location") == (None if end else f"{DOOR}/v2.1{long}")
 
 
 @pytest.mark.parametrize("status", [302, 401, 500, 502, 504])

@@ -23,4 +23,5 @@ def test_only_metadata_that_are_an_object_have_a_mark(metadata: Any, expected: A
 
 
 def test_rows_without_a_usable_id_are_left_out() -> None:
-    assert ids_of([{"id": 5}, {"id": "../x"}, [], None, {"id": UUID}]) == [UUID]
+    strange = [{"id": each} for each in (5, "../x", f"urn:uuid:{UUID}", UUID.replace("-", ""))]
+    assert ids_of([*strange, [], None, {"id": UUID}]) == [UUID]

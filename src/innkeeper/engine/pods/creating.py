@@ -55,7 +55,7 @@ RETRY_AFTER_S = 5
 PODS_MAX = 100
 FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
 """Refusals of a pod that another pod may not give: its quota, or its room."""
-LACKING = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND})
+LACKING = {HTTPStatus.BAD_REQUEST: "badRequest", HTTPStatus.NOT_FOUND: "itemNotFound"}
 """Refusals of a pod that may have lost what the create names: a flavor, type, key pair or image."""
 AWAY = "The place of this work does not answer. Try again later."
 UNKNOWN = "It is not known yet whether this was made. Look at the list before you try again."
@@ -168,7 +168,7 @@ class Creating:
         sent = _Sent(begun, login)
         try:
             answer = await self._send(sent, body)
-            if answer.status in LACKING:
+            if _may_lack(answer):
                 repaired = await self._repaired(sent)
                 # A refusal made nothing, so this one may be sent again.
                 answer = answer if repaired is None else await self._send(sent, repaired)
@@ -271,14 +271,15 @@ class Creating:
             if status in FULL:
                 raise _Refused(f"it answers with the status {status}", refusal)
             return refusal
-        made = told.get(plan.key)
-        found = ids_of([made]) if plan.number == 1 else []
-        if not found:
+        if plan.number > 1 or "reservation_id" in told:
+            # The answer does not have the ids of all servers.
             try:
                 found = await self._marks.found(sent.login, begun)
             except PodSilent as error:
                 raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
-        if not found or (plan.number == 1 and not ids_of([made])):
+        else:
+            found = ids_of([told.get(plan.key)])
+        if not found:
             # The pod accepts, but does not say what it makes.
             silent = PodSilent("its answer has no usable id", may_have_arrived=True)
             return await self._after_silence(sent, silent)
@@ -352,6 +353,14 @@ class Creating:
     async def _marked_for(self, begun: PodRouting, pod: Pod) -> list[str]:
         login = await self._tenants.of_project(pod, begun.project_id)
         return await self._marks.found(login, begun)
+
+
+def _may_lack(answer: PodAnswer) -> bool:
+    """Return whether a pod refused a create, maybe because it lost what the create names.
+
+    Raises :class:`PodSilent` for an answer that is no JSON: a proxy does not know what was made.
+    """
+    return answer.status in LACKING and LACKING[HTTPStatus(answer.status)] in decoded(answer)
 
 
 def _outcome(

@@ -36,6 +36,8 @@ from innkeeper.systems.pods.routings import LostResource
 LOG = structlog.get_logger("innkeeper.pods")
 APART = "The server and the volume are not in the same pod."
 IN_DOUBT = "It is not known yet whether this was done. Look before you try again."
+FORCED = {SERVER: "forceDelete", VOLUME: "os-force_delete"}
+"""The actions that delete a resource."""
 
 Check = Callable[[PodRouting], None]
 
@@ -71,8 +73,7 @@ class Forwarding:
             check(found)
             pod = pods.by_id(tx, found.pod_id)
             assert pod is not None, "a pod with routings is not deleted"
-            is_last = request.method == "DELETE" and _is_whole(request, found)
-            volumes = boot_volumes.open_of(tx, uuid) if is_last else ()
+            volumes = boot_volumes.open_of(tx, uuid) if _deletes(request, found) else ()
             return found, pod, volumes
 
         routing, pod, volumes = await self._clouds.engine.read(look)
@@ -85,17 +86,30 @@ class Forwarding:
         except PodSilent as error:
             LOG.warning("pod_forward_failed", pod=pod.pod_name, reason=str(error))
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
+        rebuilt = routing
+        if translated.image_id is not None:
+            # Whether the pod rebuilds the server may stay unknown.
+            rebuilt = replace(routing, image_id=translated.image_id)
+            await self._show_image(rebuilt)
         try:
             answer = await self._send(request, login, translated.body)
-            view = DoorView.of(pod, routing, request.address, is_admin=request.caller.is_admin)
+            view = DoorView.of(pod, rebuilt, request.address, is_admin=request.caller.is_admin)
             status, raw, headers = shown.answer_of(answer, view, request.kind)
             await self._note(request, routing, login, answer)
         except PodSilent as error:
             LOG.warning("pod_forward_failed", pod=pod.pod_name, reason=str(error))
             raise await self._unavailable(request, routing, error) from error
-        if translated.changing is not None and status >= HTTPStatus.BAD_REQUEST:
-            await self._uncount(translated.changing, pod)
+        if status >= HTTPStatus.BAD_REQUEST:
+            if translated.changing is not None:
+                await self._uncount(translated.changing, pod)
+            if rebuilt is not routing:
+                await self._show_image(routing)
         return DoorAnswer(status, raw, headers)
+
+    async def _show_image(self, routing: PodRouting) -> None:
+        """Record which image at the door a server has."""
+        row_id, image_id, now = routing.id, routing.image_id, self._clouds.clock()
+        await self._clouds.engine.write(lambda tx: routings.show_image(tx, row_id, image_id, now))
 
     async def _learn_volumes(self, volume: PodRouting, pod: Pod) -> None:
         """Learn which volumes the pod made for a server, before nobody can tell any more.
@@ -114,7 +128,7 @@ class Forwarding:
         """Return what the client gets without a usable answer. What the pod did is found later."""
         if request.method == "GET" or not error.may_have_arrived:
             return Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
-        if request.method == "DELETE" and _is_whole(request, routing):
+        if _deletes(request, routing):
             now = self._clouds.clock()
             await self._clouds.engine.write(lambda tx: routings.begin_delete(tx, routing.id, now))
         return Unavailable(IN_DOUBT, retry_after_s=RETRY_AFTER_S)
@@ -163,17 +177,16 @@ class Forwarding:
         self, request: DoorRequest, routing: PodRouting, login: PodLogin, answer: PodAnswer
     ) -> None:
         """Record what an answer says about whether the resource exists."""
-        is_whole = _is_whole(request, routing)
-        now = self._clouds.clock()
+        deletes, now = _deletes(request, routing), self._clouds.clock()
         wanted = _counterpart(request)
         if wanted is not None and answer.status < HTTPStatus.BAD_REQUEST:
             pair = {request.kind: routing.top_id, wanted[0]: wanted[1]}
             await self._clouds.engine.write(
                 lambda tx: boot_volumes.attached(tx, pair[VOLUME], pair[SERVER], now)
             )
-        if is_whole and is_gone(answer):
+        if (deletes or _is_whole(request, routing)) and is_gone(answer):
             await self._clouds.engine.write(lambda tx: routings.lose(tx, routing, now))
-        elif is_whole and request.method == "DELETE" and answer.status < HTTPStatus.BAD_REQUEST:
+        elif deletes and answer.status < HTTPStatus.BAD_REQUEST:
             await self._clouds.engine.write(lambda tx: routings.begin_delete(tx, routing.id, now))
             ending = self._end(request, routing, login)
             if self._is_one_of_several:
@@ -183,7 +196,7 @@ class Forwarding:
 
     async def _end(self, request: DoorRequest, routing: PodRouting, login: PodLogin) -> None:
         """Forget a resource whose pod has deleted it already. Otherwise, the periodic task will."""
-        target = request.target.partition("?")[0]
+        target = f"/{request.kind}s/{routing.top_id}"
         look = replace(request, method="GET", target=target, body=None, headers={})
         try:
             is_over = is_gone(await self._send(look, login, None))
@@ -203,6 +216,14 @@ class Forwarding:
 def _is_whole(request: DoorRequest, routing: PodRouting) -> bool:
     """Return whether a request is about a whole resource, and not only about a part of it."""
     return request.target.partition("?")[0] == f"/{request.kind}s/{routing.top_id}"
+
+
+def _deletes(request: DoorRequest, routing: PodRouting) -> bool:
+    """Return whether a request deletes its resource."""
+    if _is_whole(request, routing):
+        return request.method == "DELETE"
+    is_action = request.target.partition("?")[0].endswith("/action")
+    return is_action and isinstance(request.body, Mapping) and FORCED[request.kind] in request.body
 
 
 def _counterpart(request: DoorRequest) -> tuple[str, str] | None:

@@ -18,13 +18,15 @@ from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import IDENTITY, NoService, PodAnswer, PodCall, PodClient, PodSilent
 from innkeeper.domain.door import SERVER, Json, PodResource
 from innkeeper.engine.pods.checking import WITH_FLAVORS, amounts_in
-from innkeeper.engine.pods.marks import mark_of
+from innkeeper.engine.pods.marks import ids_of, mark_of
 from innkeeper.engine.pods.shown import PROJECTS
 from innkeeper.engine.pods.tenants import COMPUTE, SERVICES, decoded, is_gone
 from innkeeper.systems.identity.names import could_be_stored
 
 PAGE = 1000
 PAGES_MAX = 2000
+UUID_CHARS = 36
+"""What is remembered with a server has its id in columns of this length."""
 
 
 @dataclass(slots=True)
@@ -74,18 +76,18 @@ class HeldResources:
         if project is None:
             raise PodSilent(f"it does not tell the project of a {kind}")
         attached = row.get("attachments")
-        servers = (
-            _text(each.get("server_id"))
-            for each in (attached if isinstance(attached, list) else ())
-            if isinstance(each, Mapping)
-        )
+        attachments = attached if isinstance(attached, list) else []
+        servers = [{"id": _of(each, "server_id")} for each in attachments]
+        uuid = _id(row)
+        if len(uuid) > UUID_CHARS:
+            raise PodSilent(f"the id of a {kind} is no UUID")
         return PodResource(
             kind,
-            _id(row),
+            uuid,
             await self._name(project),
             _text(mark_of(row)),
             amounts_in(kind, row),
-            tuple(each for each in servers if each is not None),
+            tuple(ids_of(servers)),
         )
 
     async def _name(self, project_id: str) -> str:
@@ -93,8 +95,7 @@ class HeldResources:
         if project_id not in self._names:
             answer = await self._ask(IDENTITY, f"/projects/{quote(project_id, safe='')}")
             told = decoded(answer).get("project") if answer.status == HTTPStatus.OK else None
-            name = told.get("name") if isinstance(told, Mapping) else None
-            self._names[project_id] = _text(name) or project_id
+            self._names[project_id] = _text(_of(told, "name")) or project_id
         return self._names[project_id]
 
     async def _rows(self, service: str, path: str, key: str) -> AsyncIterator[Mapping[str, Json]]:
@@ -136,6 +137,11 @@ def _list(told: Mapping[str, Json], key: str) -> list[Mapping[str, Json]]:
     if not isinstance(rows, list) or not all(isinstance(each, Mapping) for each in rows):
         raise PodSilent(f"its answer has no list of {key}")
     return rows
+
+
+def _of(told: Json, name: str) -> Json:
+    """Return a field of what may be an object."""
+    return told.get(name) if isinstance(told, Mapping) else None
 
 
 def _id(row: Mapping[str, Json]) -> str:

@@ -6,8 +6,10 @@ Always true: a resource is not found only if every pod that may have it says so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
+from typing import TypeVar
+from urllib.parse import urlencode
 
 import structlog
 
@@ -22,6 +24,10 @@ from innkeeper.systems.pods import pods, routings
 
 LOG = structlog.get_logger("innkeeper.pods")
 Told = Mapping[str, Json]
+Row = dict[str, Json]
+T = TypeVar("T")
+PAGE, PAGES_MAX = 1000, 200
+"""So many rows of a pod are read at once, and so many times."""
 
 
 class Looking:
@@ -64,22 +70,77 @@ class Looking:
         headers: Mapping[str, str],
     ) -> tuple[list[tuple[Pod, Told]], list[Pod]]:
         """Return the answers of pods, and the pods without one. A 404 is an answer without keys."""
-        timeout_s = self._clouds.podding.pod_request_timeout_s
 
         async def one(pod: Pod) -> Told:
-            if pod.health.is_up is False:
-                raise PodSilent("it is down")
-            login = await self.login(pod, project_id)
-            call = PodCall(service, "GET", target, timeout_s, b"", headers)
-            answer = await self._clouds.client.send(login, call)
-            if is_gone(answer):
-                return {}
-            if answer.status != HTTPStatus.OK:
-                raise PodSilent(f"it answers with the status {answer.status}")
-            return decoded(answer)
+            return await self._told(pod, project_id, service, target, headers)
 
+        return await self._each(asked, one)
+
+    async def rows(
+        self,
+        asked: Sequence[Pod],
+        project_id: str | None,
+        service: str,
+        path: str,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        key: str,
+    ) -> tuple[list[tuple[Pod, list[Row]]], list[Pod]]:
+        """Return the rows on all pages of a list in pods, and the pods without them.
+
+        ``key`` is that of the rows in bodies.
+        """
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+
+        async def pages(pod: Pod) -> list[Row]:
+            found: dict[str, Row] = {}
+            words = {**query, "limit": str(PAGE)}
+            for _ in range(PAGES_MAX):
+                target = f"{path}?{urlencode(words)}"
+                told = await self._told(pod, project_id, service, target, headers)
+                page = {each["id"]: each for each in _with_ids(told.get(key))}
+                is_last = len(page) < PAGE and f"{key}_links" not in told
+                if is_last or found.keys() >= page.keys():
+                    return list({**found, **page}.values())
+                found |= page
+                words["marker"] = list(page)[-1]
+            raise PodSilent("the list does not end")
+
+        async def one(pod: Pod) -> list[Row]:
+            try:
+                async with asyncio.timeout(timeout_s):
+                    return await pages(pod)
+            except TimeoutError as error:
+                raise PodSilent(f"no list within {timeout_s:g} seconds") from error
+
+        return await self._each(asked, one)
+
+    async def _told(
+        self,
+        pod: Pod,
+        project_id: str | None,
+        service: str,
+        target: str,
+        headers: Mapping[str, str],
+    ) -> Told:
+        if pod.health.is_up is False:
+            raise PodSilent("it is down")
+        login = await self.login(pod, project_id)
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        call = PodCall(service, "GET", target, timeout_s, b"", headers)
+        answer = await self._clouds.client.send(login, call)
+        if is_gone(answer):
+            return {}
+        if answer.status != HTTPStatus.OK:
+            raise PodSilent(f"it answers with the status {answer.status}")
+        return decoded(answer)
+
+    async def _each(
+        self, asked: Sequence[Pod], one: Callable[[Pod], Awaitable[T]]
+    ) -> tuple[list[tuple[Pod, T]], list[Pod]]:
+        """Return what each pod tells, and the pods that tell nothing."""
         answers = await asyncio.gather(*map(one, asked), return_exceptions=True)
-        told: list[tuple[Pod, Told]] = []
+        told: list[tuple[Pod, T]] = []
         missing: list[Pod] = []
         for pod, answer in zip(asked, answers, strict=True):
             if isinstance(answer, PodSilent):
@@ -90,3 +151,9 @@ class Looking:
             else:
                 told.append((pod, answer))
         return told, missing
+
+
+def _with_ids(told: Json) -> list[Row]:
+    """Return the rows with ids of what may be a list."""
+    rows = told if isinstance(told, list) else []
+    return [each for each in rows if isinstance(each, dict) and isinstance(each.get("id"), str)]

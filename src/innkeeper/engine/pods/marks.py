@@ -71,7 +71,7 @@ def ids_of(rows: Sequence[Json], mark: str | None = None) -> list[str]:
     found = []
     for each in rows:
         uuid = each.get("id") if isinstance(each, Mapping) else None
-        if not isinstance(uuid, str) or canonical_uuid(uuid) is None:
+        if not isinstance(uuid, str) or canonical_uuid(uuid) != uuid:
             continue
         if mark is None or mark_of(each) == mark:
             found.append(uuid)

@@ -30,6 +30,8 @@ from innkeeper.engine.pods.tenants import BLOCK_STORAGE, COMPUTE, Tenants, decod
 KNOWN_FOR = timedelta(minutes=5)
 """So long the door believes that a pod has what it had, unless the pod refuses a create."""
 KNOWN_MAX = 10_000
+REFUSALS = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
+"""Answers of a pod that will not make something. Another pod may."""
 DIGEST_CHARS = 16
 NAME_CHARS_MAX = 255
 KEY_VERSION, NEW_KEY_VERSION = "compute 2.2", "compute 2.92"
@@ -68,25 +70,41 @@ class Pushing:
         if found.status == HTTPStatus.NOT_FOUND:
             self.made += 1
             found = await self._ask(own, COMPUTE, "POST", "/flavors", _flavor_body(flavor))
-            if found.status not in (HTTPStatus.OK, HTTPStatus.CONFLICT):
-                raise PodSilent(f"the flavor cannot be made: {found.status}")
             if found.status == HTTPStatus.CONFLICT:
                 # Another request has just made it, or another flavor has its name.
                 found = await self._ask(own, COMPUTE, "GET", path)
-            elif specs := _without_tags(flavor.extra_specs, pod):
-                body = {"extra_specs": specs}
-                put = await self._ask(own, COMPUTE, "POST", f"{path}/os-extra_specs", body)
-                if put.status != HTTPStatus.OK:
-                    raise PodSilent(f"the extra specs cannot be made: {put.status}")
+            elif found.status == HTTPStatus.OK:
+                specs = _without_tags(flavor.extra_specs, pod)
+                found = await self._with_specs(own, path, found, specs)
+        _demand(found, f"flavor {flavor.name}", HTTPStatus.OK)
         told = decoded(found).get("flavor")
-        if found.status != HTTPStatus.OK or not isinstance(told, Mapping):
-            raise Conflict(f"The flavor {flavor.name} cannot be made where the server should be.")
+        if not isinstance(told, Mapping):
+            raise PodSilent("it does not tell what a flavor has")
         amounts = (told.get("vcpus"), told.get("ram"), told.get("disk"))
         if amounts != (flavor.vcpus, flavor.memory_mb, flavor.disk_gb):
             raise Conflict(f"The flavor {flavor.name} is another one where the server should be.")
         if told.get("os-flavor-access:is_public") is False:
             await self._give(own, login, path)
         self._remember(key)
+
+    async def _with_specs(
+        self, own: PodLogin, path: str, made: PodAnswer, specs: Mapping[str, str]
+    ) -> PodAnswer:
+        """Give a new flavor its extra specs. Return the answer about it, or the pod's refusal.
+
+        Without them, the flavor is deleted again: later creates would take it for a whole one.
+        """
+        if not specs:
+            return made
+        is_whole = False
+        try:
+            body = {"extra_specs": specs}
+            answer = await self._ask(own, COMPUTE, "POST", f"{path}/os-extra_specs", body)
+            is_whole = answer.status == HTTPStatus.OK
+        finally:
+            if not is_whole:
+                await self._ask(own, COMPUTE, "DELETE", path)
+        return made if is_whole else answer
 
     async def _give(self, own: PodLogin, login: PodLogin, path: str) -> None:
         timeout_s = self._clouds.podding.pod_request_timeout_s
@@ -112,8 +130,8 @@ class Pushing:
             headers = {"openstack-api-version": NEW_KEY_VERSION if is_new else KEY_VERSION}
             body = {"keypair": wanted}
             made = await self._ask(login, COMPUTE, "POST", "/os-keypairs", body, headers)
-            if made.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.CONFLICT):
-                raise PodSilent(f"the key pair cannot be made: {made.status}")
+            fine = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.CONFLICT)
+            _demand(made, f"key pair {keypair.name}", *fine)
             self.made += made.status != HTTPStatus.CONFLICT
             self._remember(key)
         return name
@@ -153,8 +171,7 @@ class Pushing:
                 "os-volume-type-access:is_public": kind.is_public,
             }
             made = await self._ask(own, BLOCK_STORAGE, "POST", "/types", {"volume_type": wanted})
-            if made.status not in (HTTPStatus.OK, HTTPStatus.CONFLICT):
-                raise PodSilent(f"the volume type cannot be made: {made.status}")
+            _demand(made, f"volume type {kind.name}", HTTPStatus.OK, HTTPStatus.CONFLICT)
             if made.status == HTTPStatus.CONFLICT:
                 # Another request has just made it. The next one finds it.
                 raise PodSilent("the volume type is being made")
@@ -195,6 +212,17 @@ class Pushing:
         timeout_s = self._clouds.podding.pod_request_timeout_s
         call = PodCall(service_type, method, target, timeout_s, raw, headers or {})
         return await self._clouds.client.send(login, call)
+
+
+def _demand(answer: PodAnswer, what: str, *fine: HTTPStatus) -> None:
+    """Raise :class:`Conflict` if a pod refuses to make something.
+
+    Raises :class:`PodSilent` if it neither refuses nor gives one of the ``fine`` answers.
+    """
+    if answer.status in REFUSALS:
+        raise Conflict(f"The {what} cannot be made where it is needed.")
+    if answer.status not in fine:
+        raise PodSilent(f"the {what} cannot be made: {answer.status}")
 
 
 def keypair_name(name: str) -> str:

@@ -78,9 +78,7 @@ class Reconciling:
         login = await self._clouds.own_login(pod)
         found = await self._comparing.compare(pod, login)
         safe = repairable(found)
-        for each in found.differences:
-            if each not in safe:
-                LOG.warning("pod_differs", pod=pod.pod_name, difference=each.text)
+        report(pod, found, safe)
         done = 0
         for start in range(0, len(safe), AT_ONCE):
             done += await self._repair(safe[start : start + AT_ONCE])
@@ -99,6 +97,18 @@ class Reconciling:
         for each in done:
             LOG.info("pod_repaired", pod=found[0].pod.pod_name, repair=each)
         return len(done)
+
+
+def report(pod: Pod, found: PodComparison, repaired: Sequence[PodDifference]) -> None:
+    """Log what is left to an operator."""
+    handled = set(map(id, repaired))
+    left = [each for each in found.differences if id(each) not in handled]
+    lost = sum(each.fault is PodFault.LOST for each in left)
+    if lost:
+        LOG.error("pod_lost_most", pod=pod.pod_name, lost=lost, known=found.known)
+    for each in left:
+        if each.fault is not PodFault.LOST:
+            LOG.warning("pod_differs", pod=pod.pod_name, difference=each.text)
 
 
 def repairable(found: PodComparison) -> list[PodDifference]:

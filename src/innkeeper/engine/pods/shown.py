@@ -31,7 +31,8 @@ HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "ho
 WHOLE = frozenset({"links", "metadata", "image", "server_groups"})
 """The fields with objects or lists that :meth:`DoorView.field` changes."""
 OF_USERS = frozenset({"OS-EXT-SRV-ATTR:hostname"})
-HREF = re.compile(r".*?(/(?:servers|volumes|flavors|images)/[^\s]*)")
+COLLECTION = re.compile(r"/(?:servers|volumes|flavors|images)/")
+SPACE = re.compile(r"\s")
 VERSIONS = {"servers": "/v2.1", "volumes": "/v3", "flavors": "/v2.1", "images": ""}
 
 
@@ -103,15 +104,25 @@ class DoorView:
     def link(self, link: Json) -> dict[str, str] | None:
         """Return a link to the door; ``None`` for one that leads elsewhere."""
         href, rel = (link.get("href"), link.get("rel")) if isinstance(link, Mapping) else (0, 0)
-        found = HREF.fullmatch(href) if isinstance(href, str) else None
-        if found is None or not isinstance(rel, str):
+        path = _place(href)
+        if path is None or not isinstance(rel, str):
             return None
-        path = found[1]
         kind = path.split("/", 2)[1]
         if kind == "images" and self.image_id is not None:
             path = f"/images/{self.image_id}"
         version = VERSIONS[kind] if rel == "self" else ""
         return {"rel": rel, "href": f"{self.address}{version}{path}"}
+
+
+def _place(href: Json) -> str | None:
+    """Return the path of a resource in an address; ``None`` for an address of something else.
+
+    The address may have megabytes, so each pattern is searched for once.
+    """
+    if not isinstance(href, str) or SPACE.search(href):
+        return None
+    found = COLLECTION.search(href)
+    return None if found is None else href[found.start() :]
 
 
 def _retry_after(answer: PodAnswer) -> str:
@@ -131,12 +142,10 @@ def answer_of(answer: PodAnswer, view: DoorView, kind: str) -> tuple[int, bytes,
         raise PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
     is_gone(answer)
     headers = {"retry-after": after} if (after := _retry_after(answer)) else {}
-    location = answer.headers.get("location")
-    if location is not None:
-        moved = HREF.fullmatch(location)
-        if moved is not None:
-            version = "/v2.1" if kind == SERVER else "/v3"
-            headers["location"] = f"{view.address}{version}{moved[1]}"
+    place = _place(answer.headers.get("location"))
+    if place is not None:
+        version = "/v2.1" if kind == SERVER else "/v3"
+        headers["location"] = f"{view.address}{version}{place}"
     if not answer.body or answer.status == HTTPStatus.NO_CONTENT:
         return answer.status, b"", headers
     told = view.change(decoded(answer))

@@ -1,7 +1,7 @@
 """Translate actions for the pod that carries them out, and count what they may add.
 
 Always true: what an action may add is counted before the pod is asked. What it takes away is
-counted once the pod shows it.
+counted once the pod shows it. Metadata that replace all others keep the door's mark.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from innkeeper.clients.pod_logins import PodLogin
-from innkeeper.domain.door import DoorAmounts, DoorLimits, DoorRequest, Json
+from innkeeper.domain.door import MARK, DoorAmounts, DoorLimits, DoorRequest, Json
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.domain.slices import Settings
@@ -30,10 +30,14 @@ CHANGING = ("confirmResize", "revertResize")
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A body for a pod. ``changing`` is the routing if the action may change its amounts."""
+    """A body for a pod. ``changing`` is the routing if the action may change its amounts.
+
+    ``image_id`` is the image at the door that a server is rebuilt with.
+    """
 
     body: Json
     changing: PodRouting | None = None
+    image_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,12 @@ class Translating:
         Raises :class:`Invalid`, :class:`QuotaExceeded`, :class:`Conflict` and :class:`PodSilent`.
         """
         body = request.body
-        if not request.target.partition("?")[0].endswith("/action") or not isinstance(body, dict):
+        if not isinstance(body, dict):
+            return Translated(body)
+        if request.method == "PUT":
+            body = _marked(body, routing)
+            return Translated({name: _marked(each, routing) for name, each in body.items()})
+        if not request.target.partition("?")[0].endswith("/action"):
             return Translated(body)
         for name in IMAGES_OF_PODS:
             if name in body:
@@ -128,12 +137,13 @@ class Translating:
         )
 
     async def _rebuild(self, action: _Action) -> Translated:
-        changed: dict[str, Json] = {}
+        arguments = _marked(action.arguments, action.routing)
+        changed: dict[str, Json] = {"metadata": arguments.get("metadata")}
         key_name = action.arguments.get("key_name")
         if key_name is not None:
             caller = action.request.caller
             keypair = await self._clouds.engine.read(
-                lambda tx: plans.keypair_of(tx, caller, key_name)
+                lambda tx: plans.keypair_of(tx, caller, str(key_name))
             )
             own = await self._tenants.of_project(action.pod, action.routing.project_id)
             changed["key_name"] = await self._pushing.keypair(action.pod, own, keypair)
@@ -144,12 +154,7 @@ class Translating:
         if key_name is None and "key_name" in action.arguments:
             # A null removes the key pair.
             body["rebuild"]["key_name"] = None
-        if image_id is not None:
-            now, row_id = self._clouds.clock(), action.routing.id
-            await self._clouds.engine.write(
-                lambda tx: routings.show_image(tx, row_id, image_id, now)
-            )
-        return Translated(body)
+        return Translated(body, image_id=image_id)
 
     async def _rescue(self, action: _Action) -> Translated:
         if not action.arguments.get("rescue_image_ref"):
@@ -187,3 +192,12 @@ class Translating:
 
         changing = await self._clouds.engine.write(work)
         return Translated(action.with_arguments(new_type=kind.name), changing)
+
+
+def _marked(fields: Json, routing: PodRouting) -> Json:
+    """Return fields whose metadata, if there are some, have the door's mark."""
+    metadata = fields.get("metadata") if isinstance(fields, dict) else None
+    if not isinstance(metadata, dict):
+        return fields
+    # The mark of the create is not known any more. Any mark says that the resource is the door's.
+    return {**fields, "metadata": {**metadata, MARK: routing.top_id}}

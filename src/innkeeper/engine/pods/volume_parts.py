@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from urllib.parse import urlencode
 
 import msgspec
 import structlog
 
 from innkeeper.clients.pods import PodCall, PodSilent
-from innkeeper.domain.door import SERVER, TAKES, VOLUME, DoorCaller, DoorRequest, Json
+from innkeeper.domain.compute import UNLIMITED
+from innkeeper.domain.door import SERVER, TAKES, VOLUME, DoorCaller, DoorLimits, DoorRequest, Json
 from innkeeper.domain.errors import Invalid, NotFound, Unavailable
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.domain.slices import Settings
@@ -32,9 +32,6 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import routings
 
 LOG = structlog.get_logger("innkeeper.pods")
-UUID_CHARS = 36
-ROWS_MAX = 1000
-"""So many rows of each pod are read for a list."""
 
 Check = Callable[[PodRouting], None]
 
@@ -137,19 +134,26 @@ class VolumeParts:
         known = await self._looking.volumes(project_id)
         homes = {pod.id: pod for _, pod in known.values()}
         every = {"all_tenants": "1"} if project_id is None else {}
-        words = urlencode({**query, **every, "limit": str(ROWS_MAX)})
         collection = request.target.partition("?")[0].split("/")[1]
-        target = f"/{collection}/detail?{words}"
-        answers, missing = await self._looking.ask(
-            list(homes.values()), project_id, BLOCK_STORAGE, target, request.headers
+        answers, missing = await self._looking.rows(
+            list(homes.values()),
+            project_id,
+            BLOCK_STORAGE,
+            f"/{collection}/detail",
+            {**query, **every},
+            request.headers,
+            part.keys,
         )
         found: dict[str, dict[str, Json]] = {}
-        for pod, told in answers:
-            rows = told.get(part.keys)
-            for each in rows if isinstance(rows, list) else ():
-                routing, home = known.get(_volume_of(each), (None, None))
-                if routing is not None and home == pod and isinstance(each.get("id"), str):
-                    found[each["id"]] = _view(request, routing, pod).change(each)
+        for pod, rows in answers:
+            try:
+                for each in rows:
+                    routing, home = known.get(_volume_of(each), (None, None))
+                    if routing is not None and home == pod:
+                        found[each["id"]] = _view(request, routing, pod).change(each)
+            except PodSilent as error:
+                LOG.warning("pod_list_failed", pod=pod.pod_name, reason=str(error))
+                missing.append(pod)
         newest_first = sorted(found.values(), key=lambda each: str(each["id"]), reverse=True)
         return newest_first, [each.pod_name for each in missing]
 
@@ -184,6 +188,8 @@ class VolumeParts:
 
     async def _begin(self, request: DoorRequest, routing: PodRouting) -> PodRouting:
         now, caller, settings = self._clouds.clock(), request.caller, self._settings
+        # A project may take back what it offered. It counts already.
+        is_new = routing.project_id != caller.project_id
         wanted = replace(
             routing,
             top_id=TAKES + routing.top_id,
@@ -192,7 +198,7 @@ class VolumeParts:
             user_id=caller.user_id,
             created_at=now,
             updated_at=now,
-            number=1,
+            number=int(is_new),
             group_name=None,
             deleted_at=None,
             changing_at=None,
@@ -200,7 +206,9 @@ class VolumeParts:
         )
 
         def work(tx: Tx) -> PodRouting:
-            limits = plans.limits_of_volume(tx, settings, routing, caller.project_id)
+            limits = DoorLimits(UNLIMITED)
+            if is_new:
+                limits = plans.limits_of_volume(tx, settings, routing, caller.project_id)
             return routings.begin(tx, wanted, limits)
 
         return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)

@@ -40,6 +40,8 @@ NOT_SERVED = (f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
 SUMMARY = f"{VOLUMES}/summary"
 PLACE = "place"
 IDS = {SERVER: "server_id", VOLUME: "volume_id"}
+OTHER_ACTIONS = {SERVER: "os_compute_api:servers:update", VOLUME: "volume:update"}
+"""The rules of actions that only pods serve."""
 VOLUMES_OF_ADMINS = frozenset({"host", "migration_status"})
 """The filters of lists of volumes that only administrators may use."""
 
@@ -99,7 +101,7 @@ async def answered(call: Call, kind: str) -> Answer:
 async def _one(call: Call, door: Door, request: DoorRequest) -> Answer:
     """Forward a request for one resource."""
     rule_of = call.route.rule_of_body
-    rule = None if rule_of is None else rule_of(request.body)
+    rule = None if rule_of is None else rule_of(request.body) or OTHER_ACTIONS[request.kind]
 
     def check(routing: PodRouting) -> None:
         target = {"project_id": routing.project_id, "user_id": routing.user_id}

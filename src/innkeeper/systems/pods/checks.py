@@ -84,8 +84,9 @@ def compare(
     ids = {each.bottom_id for each in known}
     begun = {each.top_id for each in known if each.bottom_id is None}
     for uuid, resource in told.items():
-        is_ours = (uuid, resource.project_id) in notes or _is_of_door(tx, pod, resource)
-        if uuid not in ids and resource.mark not in begun and is_ours:
+        if uuid in ids or resource.mark in begun:
+            continue
+        if (uuid, resource.project_id) in notes or _is_of_door(tx, pod, resource):
             whose = f"{kind} {uuid} of project {resource.project_id}"
             text = f"pod {pod.pod_name} has {whose}, which no routing knows"
             found.append(PodDifference(PodFault.UNKNOWN, pod, kind, uuid, text, resource=resource))

@@ -22,6 +22,7 @@ page = routings.page
 homes = routings.homes
 of_project = routings.of_project
 pods_of = routings.pods_of
+has_type = routings.has_type
 open_ones = routings.open_ones
 used = routings.used
 used_by_type = routings.used_by_type

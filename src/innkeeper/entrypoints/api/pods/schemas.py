@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.domain.pods import KINDS
+from innkeeper.domain.pods import KINDS, NUMBER_MAX
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.patterns import PLAIN_UUID_PATTERN
 from innkeeper.entrypoints.api.schema_types import (
@@ -27,7 +27,7 @@ RESOURCE_TYPES = ("server", "volume", "image", "keypair", "server_group")
 _ANY: Schema = {"type": "string", "maxLength": 255}
 _URL: Schema = {"type": "string", "minLength": 1, "maxLength": 1024}
 _SECRET: Schema = {"type": "string", "minLength": 1, "maxLength": 1024}
-_NUMBER: Schema = {"type": "number"}
+_NUMBER: Schema = {"type": "number", "minimum": -NUMBER_MAX, "maximum": NUMBER_MAX}
 _FLAG: Schema = {"type": "boolean"}
 _ID: Schema = {"type": "string", "pattern": PLAIN_UUID_PATTERN}
 _TAGS: Schema = {

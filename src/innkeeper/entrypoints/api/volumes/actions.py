@@ -10,10 +10,8 @@ from innkeeper.domain.errors import Conflict, Invalid, NotFound
 from innkeeper.domain.volumes import AttachMode, AttachOrigin, AttachStatus, Volume, VolumeStatus
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.entrypoints.api.validation import Validator
-from innkeeper.entrypoints.api.volumes import calling, faults
-from innkeeper.entrypoints.api.volumes.schemas import ARGUMENTS
-from innkeeper.entrypoints.api.volumes.volumes import FORCE_DELETE, deleted
+from innkeeper.entrypoints.api.volumes import calling
+from innkeeper.entrypoints.api.volumes.volumes import FORCE_DELETE, check_metadata, deleted
 from innkeeper.systems.compute import making_volumes
 from innkeeper.systems.compute.servers import force_detaching
 from innkeeper.systems.volumes import attachments, volumes
@@ -37,14 +35,15 @@ async def act(call: Call) -> Answer:
     if found is None:
         why = REFUSED.get(name)
         raise Invalid(why or f"There is no such action: {name}")
-    if name in ARGUMENTS:
-        _VALIDATORS[name].check(arguments)
     volume = await call.read(lambda tx: calling.one(tx, call))
     call.demand(found.rule, project_id=volume.project_id, user_id=volume.user_id)
     return await found.run(call, arguments if isinstance(arguments, Mapping) else {})
 
 
-_VALIDATORS = {name: Validator(schema, faults.body_refusal) for name, schema in ARGUMENTS.items()}
+def rule_of(body: Mapping[str, Any]) -> str | None:
+    """Return the rule of the action that a body names; ``None`` for one that is not served here."""
+    found = ACTIONS.get(next(iter(body)))
+    return None if found is None else found.rule
 
 
 async def _change(call: Call, work: Callable[[Tx, Volume], Any]) -> Answer:
@@ -157,7 +156,7 @@ async def attach(call: Call, arguments: Mapping[str, Any]) -> Answer:
     new = NewAttachment(
         call.site.ids.uuid(),
         call.params["volume_id"],
-        server or None,
+        calling.server_id(server),
         origin=AttachOrigin.CLIENT,
         status=AttachStatus.ATTACHED,
         mode=arguments.get("mode") or AttachMode.READ_WRITE,
@@ -200,6 +199,7 @@ async def set_image_metadata(call: Call, arguments: Mapping[str, Any]) -> Answer
     def work(tx: Tx) -> dict[str, Any]:
         volume = calling.one(tx, call)
         whole = {**volume.image_metadata, **items}
+        check_metadata(whole)
         volumes.write(tx, volume, {"image_metadata": whole}, call.now)
         return whole
 

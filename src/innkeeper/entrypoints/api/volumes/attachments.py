@@ -123,7 +123,7 @@ async def create(call: Call) -> Answer:
     new = NewAttachment(
         call.site.ids.uuid(),
         body["volume_uuid"],
-        body.get("instance_uuid"),
+        calling.server_id(body.get("instance_uuid")),
         origin=AttachOrigin.CLIENT,
         status=AttachStatus.RESERVED if connector is None else AttachStatus.ATTACHING,
         mode=mode,

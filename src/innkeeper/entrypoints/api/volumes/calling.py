@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.volumes import Volume
 from innkeeper.engine.retry import VOLUMES
 from innkeeper.engine.transactions import Tx
@@ -59,6 +60,17 @@ def place(call: Call) -> str:
     """Return the address of the API's resources, with the project if the request had it."""
     inside = f"{call.path_project}/" if call.path_project else ""
     return f"{call.address}/v3/{inside}"
+
+
+def server_id(text: str | None) -> str | None:
+    """Return the id of a server that a client named, as servers show it. Raises :class:`Invalid`.
+
+    The server need not exist: it may be another service's.
+    """
+    found = canonical_uuid(text) if text else None
+    if text and found is None:
+        raise Invalid(f"Invalid input for field/attribute instance_uuid. Value: {text}.")
+    return found
 
 
 def moment(value: datetime | None) -> str | None:

@@ -88,7 +88,16 @@ VOLUME_ROUTES = (
     Route("PUT", ONE, volumes.update, _UPDATE, body=schemas.UPDATE),
     Route("DELETE", ONE, volumes.delete, _DELETE, query=schemas.DELETE, success=(202,)),
     Route("GET", f"{ONE}/os-explain", volumes.explained, _EXPLAIN),
-    Route("POST", f"{ONE}/action", actions.act, _ACT, body=schemas.ACTION, success=(200, 202)),
+    # The handler also checks the rule of the requested action.
+    Route(
+        "POST",
+        f"{ONE}/action",
+        actions.act,
+        _ACT,
+        body=schemas.VOLUME_ACTION,
+        success=(200, 202),
+        rule_of_body=actions.rule_of,
+    ),
     Route("GET", f"{ONE}/encryption", volumes.encryption, _GET),
     Route("GET", METADATA, volumes.metadata, _GET_METADATA),
     Route("POST", METADATA, volumes.add_metadata, _SET_METADATA, body=schemas.SET_METADATA),

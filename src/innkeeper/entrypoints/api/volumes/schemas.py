@@ -112,7 +112,7 @@ ACTION: Schema = {
     "minProperties": 1,
     "maxProperties": 1,
 }
-ARGUMENTS: dict[str, Schema] = {
+_OF_VOLUMES: dict[str, Schema] = {
     "os-extend": closed({"new_size": {**SIZE, "minimum": 1}}, ("new_size",)),
     "os-reset_status": closed(
         {"status": MAYBE_TEXT, "attach_status": MAYBE_TEXT, "migration_status": MAYBE_TEXT}
@@ -136,7 +136,8 @@ ARGUMENTS: dict[str, Schema] = {
     "os-unset_image_metadata": closed({"key": TEXT}, ("key",)),
     "os-show_image_metadata": {"type": ["object", "null"]},
 }
-"""The schemas of the arguments of actions. Other actions ignore their arguments."""
+"""The arguments of actions on volumes. Other actions ignore theirs."""
+VOLUME_ACTION: Schema = {**ACTION, "properties": _OF_VOLUMES}
 
 _PAGE: dict[str, Schema] = {
     "limit": NUMBER_VALUE,

@@ -10,6 +10,7 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.volumes import calling
+from innkeeper.systems.pods import routings
 from innkeeper.systems.volumes import types
 
 PUBLIC = "os-volume-type-access:is_public"
@@ -121,7 +122,14 @@ async def update(call: Call) -> Answer:
 async def delete(call: Call) -> Answer:
     """Delete a volume type that no volume has."""
     default = call.site.settings.volumes.default_volume_type
-    await call.write(lambda tx: types.delete(tx, call.params["type_id"], default))
+
+    def work(tx: Tx) -> None:
+        kind = _one(tx, call)
+        if routings.has_type(tx, kind.uuid):
+            raise Invalid("Target volume type is still in use.")
+        types.delete(tx, kind.uuid, default)
+
+    await call.write(work)
     return Answer(202)
 
 

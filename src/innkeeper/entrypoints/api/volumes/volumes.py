@@ -58,7 +58,7 @@ def request(call: Call) -> VolumeRequest:
     if hints.get("local_to_instance"):
         raise Invalid("The scheduler hint local_to_instance is not supported.")
     metadata = body.get("metadata") or {}
-    _check_metadata(metadata)
+    check_metadata(metadata)
     return VolumeRequest(
         uuid=call.site.ids.uuid(),
         project_id=project_id,
@@ -99,7 +99,8 @@ def _ids(hints: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _check_metadata(items: Mapping[str, str]) -> None:
+def check_metadata(items: Mapping[str, str]) -> None:
+    """Raise :class:`Invalid` for more items than a volume can have."""
     if len(items) > METADATA_MAX:
         raise Invalid(f"A volume can have at most {METADATA_MAX} metadata items.")
 
@@ -218,7 +219,7 @@ async def update(call: Call) -> Answer:
     values = {columns[key]: value for key, value in body.items()}
     if not values:
         raise Invalid("Invalid input for field/attribute volume. It must not be empty.")
-    _check_metadata(values.get("metadata", {}))
+    check_metadata(values.get("metadata", {}))
     await call.write(lambda tx: volumes.write(tx, calling.one(tx, call), values, call.now))
     return await show(call)
 
@@ -257,7 +258,7 @@ async def _change_metadata(
     def work(tx: Tx) -> dict[str, str]:
         volume = calling.one(tx, call)
         changed = edit(dict(volume.metadata))
-        _check_metadata(changed)
+        check_metadata(changed)
         volumes.write(tx, volume, {"metadata": changed}, call.now)
         return changed
 

@@ -154,6 +154,12 @@ def has_any(tx: Tx, project_id: str) -> bool:
     return tx.execute(query).first() is not None
 
 
+def has_type(tx: Tx, type_uuid: str) -> bool:
+    """Return whether a volume in a pod has this type."""
+    query = sa.select(_C.id).where(_C.type_uuid == type_uuid).limit(1)
+    return tx.execute(query).first() is not None
+
+
 def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]:
     """Return the row ids of the pods with a project's resources; with ``None``, of all projects.
 
