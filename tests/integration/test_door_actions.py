@@ -395,6 +395,13 @@ def test_the_mark_stays_when_all_metadata_are_replaced(two: tuple[Door, Relay]) 
     shown = at.ask("PUT", paths[1], {"volume": {"metadata": {}, "name": "n"}}, token=token)
     assert (shown["volume"]["metadata"], shown["volume"]["name"]) == ({}, "n")
     assert there()[1] == {MARK: stored}
+    for path in paths:
+        more = {"metadata": {"c": "d", MARK: "of a user"}}
+        assert MARK not in at.ask("POST", f"{path}/metadata", more, token=token)["metadata"]
+        for method, body in (("GET", None), ("PUT", {"meta": {MARK: "x"}}), ("DELETE", None)):
+            answer = at.send(method, f"{path}/metadata/{MARK}", body, token=token)
+            assert answer.status_code == httpx.codes.NOT_FOUND, answer.text
+    assert there() == [{**new, "c": "d", MARK: uuid}, {"c": "d", MARK: stored}]
     relay.answer("POST", f"{paths[0]}/action", ACCEPTED)
     accepted(act(at, uuid, token, rebuild={"metadata": new}))
     relay.release()

@@ -96,7 +96,7 @@ class Tenants:
         made = await self._ask(own, IDENTITY, "POST", "/projects", {"project": wanted})
         if made.status == HTTPStatus.CONFLICT:
             made = await self._ask(own, IDENTITY, "GET", f"/projects?{urlencode(wanted)}")
-        project_id = _first_id(made, "project", "projects")
+        project_id = id_of_named(made, "project", name)
         role_id = await self._role(own)
         grant = f"/projects/{project_id}/users/{session.user_id}/roles/{role_id}"
         granted = await self._ask(own, IDENTITY, "PUT", grant)
@@ -106,9 +106,8 @@ class Tenants:
     async def _role(self, own: PodLogin) -> str:
         for name in ROLES:
             answer = await self._ask(own, IDENTITY, "GET", f"/roles?{urlencode({'name': name})}")
-            told = decoded(answer).get("roles")
-            if isinstance(told, list) and told:
-                return _first_id(answer, "role", "roles")
+            if decoded(answer).get("roles"):
+                return id_of_named(answer, "role", name)
         raise PodSilent(f"the pod has no role {ROLES[0]}")
 
     async def _ask(
@@ -149,13 +148,23 @@ def is_gone(answer: PodAnswer) -> bool:
     return True
 
 
-def _first_id(answer: PodAnswer, one: str, several: str) -> str:
+def id_of_named(answer: PodAnswer, kind: str, name: str) -> str:
+    """Return the id of the project or role with this name: of a new one, or of one in a list.
+
+    Raises :class:`PodSilent`. A pod that ignores the filter of a list must not give a project of
+    the door what belongs to another one.
+    """
     told = decoded(answer)
-    found: object = told.get(one)
-    if found is None:
-        rows = told.get(several)
-        found = rows[0] if isinstance(rows, list) and rows else None
-    uuid = found.get("id") if isinstance(found, Mapping) else None
-    if not isinstance(uuid, str) or not uuid.isascii() or not uuid.replace("-", "").isalnum():
-        raise PodSilent(f"the answer about the {one} is not usable: {answer.status}")
-    return uuid
+    rows = [told[kind]] if kind in told else told.get(f"{kind}s")
+    for row in rows if isinstance(rows, list) else ():
+        uuid, known = (row.get("id"), row.get("name")) if isinstance(row, Mapping) else (0, 0)
+        # Some databases of Keystone compare names without regard to case.
+        is_named = isinstance(known, str) and known.casefold() == name.casefold()
+        if is_named and isinstance(uuid, str) and _is_plain(uuid):
+            return uuid
+    raise PodSilent(f"the answer about the {kind} is not usable: {answer.status}")
+
+
+def _is_plain(uuid: str) -> bool:
+    """Return whether an id means itself in a path."""
+    return uuid.isascii() and uuid.replace("-", "").isalnum()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.domain.door import MARK, DoorAmounts, DoorLimits, DoorRequest, Json
-from innkeeper.domain.errors import Invalid
+from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.pods import plans
@@ -82,16 +82,26 @@ class Translating:
     ) -> Translated:
         """Return the body of a request for the pod.
 
-        Raises :class:`Invalid`, :class:`QuotaExceeded`, :class:`Conflict` and :class:`PodSilent`.
+        Raises :class:`Invalid`, :class:`QuotaExceeded`, :class:`Conflict` and :class:`PodSilent`,
+        and :class:`NotFound` for the door's mark, which users do not see.
         """
-        body = request.body
+        body, path = request.body, request.target.partition("?")[0]
+        if path.endswith(f"/metadata/{MARK}"):
+            raise NotFound("Metadata item was not found.")
         if not isinstance(body, dict):
             return Translated(body)
-        if request.method == "PUT":
-            body = _marked(body, routing)
-            return Translated({name: _marked(each, routing) for name, each in body.items()})
-        if not request.target.partition("?")[0].endswith("/action"):
-            return Translated(body)
+        if path.endswith("/action"):
+            return await self._translated_action(request, body, routing, pod, login)
+        return Translated(_with_mark(request.method, path, body, routing))
+
+    async def _translated_action(
+        self,
+        request: DoorRequest,
+        body: Mapping[str, Json],
+        routing: PodRouting,
+        pod: Pod,
+        login: PodLogin,
+    ) -> Translated:
         for name in IMAGES_OF_PODS:
             if name in body:
                 raise Invalid(f"The door does not serve {name}: images are those of the door.")
@@ -192,6 +202,18 @@ class Translating:
 
         changing = await self._clouds.engine.write(work)
         return Translated(action.with_arguments(new_type=kind.name), changing)
+
+
+def _with_mark(method: str, path: str, body: Mapping[str, Json], routing: PodRouting) -> Json:
+    """Return a body that is no action, so that the resource keeps the door's mark."""
+    if method == "PUT":
+        body = _marked(body, routing)
+        return {name: _marked(each, routing) for name, each in body.items()}
+    metadata = body.get("metadata")
+    if not path.endswith("/metadata") or not isinstance(metadata, dict):
+        return body
+    # These are added to the metadata that the resource has.
+    return {**body, "metadata": {name: each for name, each in metadata.items() if name != MARK}}
 
 
 def _marked(fields: Json, routing: PodRouting) -> Json:
