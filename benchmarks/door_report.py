@@ -42,13 +42,14 @@ def _lists(found: Found, pod_counts: Sequence[int]) -> str:
             str(pods),
             *(shown(found, f"{name}.{each}", ".1f") for each in ("median", "pod")),
             shown(found, f"{name}.share", ".2f"),
+            shown(found, f"{name}.at_once", ".1f"),
             *(shown(found, f"{name}.{each}", ".1f") for each in ("busy", "path", "pod_busy")),
             _way(found, name),
         )
         for pods in pod_counts
         for name in [f"door.{pods}.list"]
     ]
-    names = ("pods", "list at the door, median ms", "slowest pod's own", "ratio")
+    names = ("pods", "list at the door, median ms", "slowest pod's own", "ratio", "pods at once")
     return table((*names, "processor of the door, ms", "longest way", "a pod's own", "ratio"), rows)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -122,6 +123,7 @@ def _lists(name: str, at: MeasuredDoor, plan: Plan) -> Iterator[Figure]:
     """Measure lists of all servers at the door, and of each pod's own ones at the pods."""
     clouds = (at.door, *at.pods)
     took: dict[str, list[float]] = {each.name: [] for each in clouds}
+    at_once: list[float] = []
     ways: list[float] = []
     alone: dict[str, list[float]] = {each.name: [] for each in at.pods}
     doors: list[float] = []
@@ -135,6 +137,7 @@ def _lists(name: str, at: MeasuredDoor, plan: Plan) -> Iterator[Figure]:
             pod_before = pod.busy_s()
             took[pod.name].append(_timed(partial(_listed, pod), number))
             alone[pod.name].append(pod.busy_s() - pod_before)
+        at_once.append(_timed(partial(_listed_at_once, at.pods), number))
     found = json.loads(at.door.listed(LIMIT))["servers"]
     if len(found) != plan.servers:
         raise judging.Unsafe(f"{name}: {len(found)} of {plan.servers} servers are listed")
@@ -143,6 +146,7 @@ def _lists(name: str, at: MeasuredDoor, plan: Plan) -> Iterator[Figure]:
     own = max(median(times[WARM_UPS // 2 :]) for times in alone.values())
     yield Figure(f"{name}.median", warm[at.door.name] * 1e3, "ms")
     yield Figure(f"{name}.pod", slowest * 1e3, "ms")
+    yield Figure(f"{name}.at_once", median(at_once[WARM_UPS // 2 :]) * 1e3, "ms")
     yield Figure(f"{name}.share", warm[at.door.name] / slowest, "")
     yield Figure(f"{name}.busy", median(doors[WARM_UPS // 2 :]) * 1e3, "ms")
     yield Figure(f"{name}.path", median(ways[WARM_UPS // 2 :]) * 1e3, "ms")
@@ -151,6 +155,12 @@ def _lists(name: str, at: MeasuredDoor, plan: Plan) -> Iterator[Figure]:
 
 def _listed(cloud: MeasuredCloud, _number: int) -> None:
     cloud.listed(LIMIT)
+
+
+def _listed_at_once(clouds: Sequence[MeasuredCloud], _number: int) -> None:
+    """Ask all clouds at once, and wait for the slowest, as a door that does nothing else."""
+    with ThreadPoolExecutor(len(clouds)) as threads:
+        list(threads.map(lambda each: each.listed(LIMIT), clouds))
 
 
 def _count(door: MeasuredCloud) -> int:
