@@ -11,7 +11,7 @@ from typing import Any
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.volumes import Attachment, AttachMode, AttachOrigin, AttachStatus, Volume
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
 from innkeeper.entrypoints.api.volumes import calling
@@ -71,15 +71,15 @@ def _connection(each: Attachment) -> dict[str, Any]:
 
 async def index(call: Call) -> Answer:
     """List attachments with their ids and states."""
-    return await _listed(call, "attachments", is_full=False)
+    return await _listed(call, is_full=False)
 
 
 async def detail(call: Call) -> Answer:
     """List attachments with details."""
-    return await _listed(call, "attachments/detail", is_full=True)
+    return await _listed(call, is_full=True)
 
 
-async def _listed(call: Call, place: str, *, is_full: bool) -> Answer:
+async def _listed(call: Call, *, is_full: bool) -> Answer:
     project_id: str | None = call.context.project_id or ""
     if call.context.is_admin and call.last("all_tenants", "0") in (*TRUE_WORDS, "1"):
         project_id = call.last("project_id")
@@ -95,14 +95,9 @@ async def _listed(call: Call, place: str, *, is_full: bool) -> Answer:
         return attachments.page(tx, project_id, exact, after, limit + 1)
 
     found = await call.read(read)
-    page = found[:limit]
-    body: dict[str, Any] = {
-        "attachments": [_full(each) if is_full else _brief(each) for each in page]
-    }
-    if page and len(found) > limit:
-        href = f"{calling.place(call)}{place}?{next_query(call, page[-1].uuid)}"
-        body["attachments_links"] = [{"rel": "next", "href": href}]
-    return Answer(200, body)
+    shown = [_full(each) if is_full else _brief(each) for each in found[:limit]]
+    links = calling.next_link(call, "attachments", found, limit)
+    return Answer(200, {"attachments": shown, **links})
 
 
 async def show(call: Call) -> Answer:

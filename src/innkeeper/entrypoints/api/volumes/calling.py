@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.volumes import Volume
 from innkeeper.engine.retry import VOLUMES
 from innkeeper.engine.transactions import Tx
+from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.entrypoints.api.schema_types import FALSE_WORDS, TRUE_WORDS
 from innkeeper.systems.compute.boot.context import DecisionContext
@@ -19,6 +20,8 @@ from innkeeper.systems.compute.making_volumes import VolumeContext
 from innkeeper.systems.volumes import volumes
 
 T = TypeVar("T")
+ROOT = "/v3/"
+"""What the paths of all routes begin with."""
 
 
 def owner(call: Call) -> str | None:
@@ -59,7 +62,16 @@ def links(call: Call, path: str) -> list[dict[str, str]]:
 def place(call: Call) -> str:
     """Return the address of the API's resources, with the project if the request had it."""
     inside = f"{call.path_project}/" if call.path_project else ""
-    return f"{call.address}/v3/{inside}"
+    return f"{call.address}{ROOT}{inside}"
+
+
+def next_link(call: Call, name: str, found: Sequence[Any], limit: int) -> dict[str, Any]:
+    """Return ``{name}_links`` with a link to the next page, if ``found`` exceeds ``limit``."""
+    if not len(found) > limit > 0:
+        return {}
+    path = call.route.path.removeprefix(ROOT)
+    href = f"{place(call)}{path}?{next_query(call, found[limit - 1].uuid)}"
+    return {f"{name}_links": [{"rel": "next", "href": href}]}
 
 
 def server_id(text: str | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from innkeeper.domain.ids import secret_bytes
@@ -40,17 +41,15 @@ def _full(call: Call, each: VolumeTransfer) -> dict[str, Any]:
 
 async def index(call: Call) -> Answer:
     """List the transfers that a project offers."""
-    found = await _page(call)
-    return Answer(200, {"transfers": [_brief(call, each) for each in found]})
+    return await _listed(call, _brief)
 
 
 async def detail(call: Call) -> Answer:
     """List the transfers that a project offers, with details."""
-    found = await _page(call)
-    return Answer(200, {"transfers": [_full(call, each) for each in found]})
+    return await _listed(call, _full)
 
 
-async def _page(call: Call) -> list[VolumeTransfer]:
+async def _listed(call: Call, show_one: Callable[[Call, VolumeTransfer], dict[str, Any]]) -> Answer:
     project_id: str | None = call.context.project_id or ""
     if call.context.is_admin and call.last("all_tenants", "0") in (*TRUE_WORDS, "1"):
         project_id = None
@@ -60,9 +59,13 @@ async def _page(call: Call) -> list[VolumeTransfer]:
         after = calling.marker_row(
             call, lambda uuid: transfers.get(tx, uuid, calling.owner(call)).id
         )
-        return transfers.page(tx, project_id, after, limit)
+        # Read one more than is shown, to know whether there is a next page.
+        return transfers.page(tx, project_id, after, limit + 1)
 
-    return await call.read(read)
+    found = await call.read(read)
+    shown = [show_one(call, each) for each in found[:limit]]
+    links = calling.next_link(call, "transfers", found, limit)
+    return Answer(200, {"transfers": shown, **links})
 
 
 async def show(call: Call) -> Answer:

@@ -11,7 +11,6 @@ from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.volumes import Volume, VolumeRequest, VolumeSelection
 from innkeeper.engine.retry import VOLUMES
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.volumes import calling, listing, view
 from innkeeper.entrypoints.api.volumes.schemas import HINTS_KEY
@@ -149,16 +148,16 @@ def _for_caller(call: Call, found: Mapping[str, Any]) -> dict[str, Any]:
 
 async def index(call: Call) -> Answer:
     """List volumes with their ids and names."""
-    return await _listed(call, "volumes", lambda volume, _: view.brief(call, volume))
+    return await _listed(call, lambda volume, _: view.brief(call, volume))
 
 
 async def detail(call: Call) -> Answer:
     """List volumes with details."""
-    return await _listed(call, "volumes/detail", lambda volume, more: view.full(call, volume, more))
+    return await _listed(call, lambda volume, more: view.full(call, volume, more))
 
 
 async def _listed(
-    call: Call, place: str, show_one: Callable[[Volume, view.ShownWith], dict[str, Any]]
+    call: Call, show_one: Callable[[Volume, view.ShownWith], dict[str, Any]]
 ) -> Answer:
     with_count = calling.flag("with_count", call.last("with_count", "false"))
 
@@ -170,14 +169,10 @@ async def _listed(
         return selected, found, view.read(tx, found), total
 
     selected, found, more, total = await call.read(read)
-    page = found[: selected.limit]
-    body: dict[str, Any] = {"volumes": [show_one(each, more) for each in page]}
-    if page and len(found) > selected.limit:
-        href = f"{calling.place(call)}{place}?{next_query(call, page[-1].uuid)}"
-        body["volumes_links"] = [{"rel": "next", "href": href}]
-    if with_count:
-        body["count"] = total
-    return Answer(200, body)
+    shown = [show_one(each, more) for each in found[: selected.limit]]
+    links = calling.next_link(call, "volumes", found, selected.limit)
+    count = {"count": total} if with_count else {}
+    return Answer(200, {"volumes": shown, **links, **count})
 
 
 async def summary(call: Call) -> Answer:
