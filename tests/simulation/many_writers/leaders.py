@@ -26,7 +26,7 @@ LOOKS_AGAIN_S = 0.05
 LEADS_WITHIN_S = 60.0
 KILLED = "leader killed"
 ANSWERS_WITHIN_S = 15.0
-"""A bound for busy machines. See ``docs/explanation/more-cores.md`` for what was measured."""
+"""A bound for busy machines. See ``docs/operations/several-processes.md`` for what was measured."""
 
 
 class Leaders:
