@@ -233,6 +233,7 @@ def _count(batch: Sequence[PendingCommand], outcomes: Sequence[object], took_s: 
         refusing = (each.refused_by for each in boots if isinstance(each, Booted))
         for name, count in Counter(filter(None, refusing)).items():
             metrics.REFUSALS.labels(name).inc(count)
+        metrics.FOLLOWED.set_to_current_time()
         metrics.BATCH.observe(len(batch))
         metrics.COMMIT.observe(took_s)
     except Exception as error:
@@ -261,7 +262,6 @@ def _commit(
         executor.follow(tx)
         # From here on, this thread only waits for the flush.
         planner.begin()
-    metrics.FOLLOWED.set_to_current_time()
     return outcomes
 
 

@@ -63,7 +63,10 @@ class Store:
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
-        """Call ``listener`` with the notes of each commit, in the writing thread."""
+        """Call ``listener`` with the notes of each commit, in the writing thread.
+
+        It must not raise an error: the commit would look as if it had failed, and be repeated.
+        """
         self._listeners.append(listener)
 
     @property
