@@ -62,7 +62,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Rel
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
         quota = {"quota_set": {"instances": -1}}
         made.ask("PUT", f"{COMPUTE}/os-quota-sets/{PROJECT}", quota, token="admin")
-        pod = made.pods.start("p1", 8, {"build_plan_encryption_key": ""})
+        pod = made.pods.start("p1", 12, {"build_plan_encryption_key": ""})
         with relay_to(pod.address) as relay:
             more = {"endpoints": {"compute": relay.address + COMPUTE}, "threshold_percent": 100}
             made.add("p1", pod.address, **more)

@@ -41,6 +41,8 @@ METADATA: Schema = {
     "maxProperties": ITEMS_MAX,
 }
 MAYBE_METADATA: Schema = {**METADATA, "type": ["object", "null"]}
+MAYBE_MAPPING: Schema = {"type": ["object", "null"], "maxProperties": ITEMS_MAX}
+"""Something that is not read."""
 _IDS: Schema = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "maxItems": ITEMS_MAX}]}
 HINTS: Schema = {
     "type": ["object", "null"],
@@ -129,12 +131,10 @@ _OF_VOLUMES: dict[str, Schema] = {
         ("mountpoint",),
     ),
     "os-detach": closed({"attachment_id": MAYBE_TEXT}),
-    "os-force_detach": closed(
-        {"attachment_id": MAYBE_TEXT, "connector": {"type": ["object", "null"]}}
-    ),
+    "os-force_detach": closed({"attachment_id": MAYBE_TEXT, "connector": MAYBE_MAPPING}),
     "os-set_image_metadata": closed({"metadata": METADATA}, ("metadata",)),
     "os-unset_image_metadata": closed({"key": TEXT}, ("key",)),
-    "os-show_image_metadata": {"type": ["object", "null"]},
+    "os-show_image_metadata": MAYBE_MAPPING,
 }
 """The arguments of actions on volumes. Other actions ignore theirs."""
 VOLUME_ACTION: Schema = {**ACTION, "properties": _OF_VOLUMES}
@@ -250,7 +250,7 @@ CREATE_ATTACHMENT = _wrapped(
         {
             "volume_uuid": UUID,
             "instance_uuid": {"type": ["string", "null"], "format": "uuid"},
-            "connector": {"type": ["object", "null"], "maxProperties": ITEMS_MAX},
+            "connector": MAYBE_MAPPING,
             "mode": {"type": ["string", "null"], "enum": ["rw", "ro", None]},
         },
         ("volume_uuid",),
