@@ -153,10 +153,12 @@ def test_another_host(cloud: Cloud) -> None:
     cloud.act(server, "confirmResize")
     cloud.becomes(server, "ACTIVE")
     cloud.act(server, "os-migrateLive", {"host": home, "block_migration": "auto"})
-    assert cloud.becomes(server, "ACTIVE") == home
-    assert cloud.held(server) == {home: 1}
+    there = cloud.becomes(server, "ACTIVE")
+    reported = cloud.ask("GET", f"{SERVERS}/{server}/os-instance-actions")["instanceActions"]
+    assert {each["message"] for each in reported} == {None}
     newest, _ = cloud.migrations(server)
-    assert newest["status"] == "completed"
+    assert (newest["status"], there) == ("completed", home)
+    assert cloud.held(server) == {home: 1}
 
 
 def test_a_server_is_shelved(cloud: Cloud) -> None:
