@@ -152,6 +152,8 @@ def test_another_host(cloud: Cloud) -> None:
     assert there != home
     cloud.act(server, "confirmResize")
     cloud.becomes(server, "ACTIVE")
+    # Until its agent has destroyed what is left of the server, the server cannot come back.
+    eventually(lambda: [each["status"] for each in cloud.migrations(server)], ["confirmed"])
     cloud.act(server, "os-migrateLive", {"host": home, "block_migration": "auto"})
     there = cloud.becomes(server, "ACTIVE")
     reported = cloud.ask("GET", f"{SERVERS}/{server}/os-instance-actions")["instanceActions"]
