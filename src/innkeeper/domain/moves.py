@@ -196,6 +196,11 @@ class ActionName:
     DETACH_VOLUME = "detach_volume"
 
 
+FORCE_DELETE = "forceDelete"
+"""The name in the Compute API of the action that deletes a server. It is recorded as a deletion."""
+ENDS_OF_RESIZES = frozenset({ActionName.CONFIRM_RESIZE, ActionName.REVERT_RESIZE})
+
+
 @dataclass(frozen=True, slots=True)
 class ActionEvent:
     """One step of an action on one host. ``result`` is ``None`` while the step runs.

@@ -17,6 +17,7 @@ from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
 from innkeeper.domain.door import SERVER, VOLUME, DoorRequest, Json
 from innkeeper.domain.errors import Invalid, NotFound, Unavailable
+from innkeeper.domain.moves import FORCE_DELETE
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.pods import plans, shown
@@ -36,7 +37,7 @@ from innkeeper.systems.pods.routings import LostResource
 LOG = structlog.get_logger("innkeeper.pods")
 APART = "The server and the volume are not in the same pod."
 IN_DOUBT = "It is not known yet whether this was done. Look before you try again."
-FORCED = {SERVER: "forceDelete", VOLUME: "os-force_delete"}
+FORCED = {SERVER: FORCE_DELETE, VOLUME: "os-force_delete"}
 """The actions that delete a resource."""
 
 Check = Callable[[PodRouting], None]

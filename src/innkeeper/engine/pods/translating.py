@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.domain.door import MARK, DoorAmounts, DoorLimits, DoorRequest, Json
 from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.moves import ENDS_OF_RESIZES
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.pods import plans
@@ -24,8 +25,6 @@ from innkeeper.systems.pods import routings
 
 IMAGES_OF_PODS = ("createImage", "createBackup", "os-volume_upload_image")
 """Actions that make an image, which only the pod would have."""
-CHANGING = ("confirmResize", "revertResize")
-"""Actions that need no room, but change with which amounts a server counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,8 @@ class Translating:
         for name in IMAGES_OF_PODS:
             if name in body:
                 raise Invalid(f"The door does not serve {name}: images are those of the door.")
-        for name in CHANGING:
+        # They need no room, but change with which amounts the server counts.
+        for name in ENDS_OF_RESIZES:
             if name in body:
                 return Translated(body, await self._grow(routing, DoorAmounts(), DoorLimits(-1)))
         for name, step in self._steps.items():

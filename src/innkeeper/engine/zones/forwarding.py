@@ -19,6 +19,7 @@ from innkeeper.clients.zones import ZoneRequest
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.limits import Limits
+from innkeeper.domain.moves import ENDS_OF_RESIZES, FORCE_DELETE
 from innkeeper.domain.zone_tree import ZoneServer
 from innkeeper.engine.zones import answers, resizing
 from innkeeper.engine.zones.resizing import ForwardedResize
@@ -34,8 +35,6 @@ RETRY_AFTER_S = 5
 GROUPS = "server_groups"
 AWAY = "The zone that has the server does not answer. Try again later."
 ACTION = "/action"
-ENDS_OF_RESIZES = frozenset({"confirmResize", "revertResize"})
-FORCE_DELETE = "forceDelete"
 Action = tuple[str, object]
 """The name of an action on a server, and its arguments."""
 LOG = structlog.get_logger("innkeeper.zones")

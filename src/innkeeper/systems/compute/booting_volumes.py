@@ -57,43 +57,9 @@ def reserve(
     :class:`Invalid` for a volume or image that cannot be used, :class:`Conflict` if no pool is
     valid, and :class:`VolumeQuotaExceeded`.
     """
-    booted = servers.ever_known(tx, server_ids)
-    mine = attachments.of_servers(tx, set(server_ids) - booted)
-    if not booted and not mine:
-        return _reserve_now(tx, here, devices, server_ids, template, ids)
-    is_whole = bool(booted) or len(mine) == len(server_ids) * len(devices)
-    if not is_repeat or not is_whole:
-        # Without this, a process that was suspended would reserve other volumes for them.
-        raise Conflict("Another attempt to boot these servers has begun.")
-    return _take_over(tx, here, devices, mine, ids, template.now)
-
-
-def _take_over(
-    tx: Tx,
-    here: VolumeContext,
-    devices: Sequence[BlockDevice],
-    mine: Sequence[Attachment],
-    ids: IdSource,
-    now: datetime,
-) -> Reserved:
-    """Give the attachments of an earlier attempt new ids, so that this attempt can undo them."""
-    given = {each.source_id for each in devices if each.source == DeviceSource.VOLUME}
-    uuids = [each.volume_uuid for each in mine]
-    zone = None
-    if uuids and not here.settings.cross_az_attach:
-        zone = volumes.by_uuids(tx, uuids[:1])[uuids[0]].availability_zone
-    made = tuple(each for each in uuids if each not in given)
-    return Reserved(attachments.rename(tx, mine, ids, now), made, zone)
-
-
-def _reserve_now(
-    tx: Tx,
-    here: VolumeContext,
-    devices: Sequence[BlockDevice],
-    server_ids: Sequence[ServerId],
-    template: VolumeRequest,
-    ids: IdSource,
-) -> Reserved:
+    earlier = _earlier(tx, server_ids, len(devices), is_repeat=is_repeat)
+    if earlier is not None:
+        return _take_over(tx, here, devices, earlier, ids, template.now)
     crosses = here.settings.cross_az_attach
     if not crosses:
         template = replace(template, availability_zone=_zone_of(tx, devices, template))
@@ -132,6 +98,43 @@ def _reserve_now(
                 attachments.reserve_new(tx, replace(new, volume_uuid=uuid), template.now)
     zone = None if crosses else template.availability_zone
     return Reserved(tuple(added), tuple(each.uuid for each in made), zone)
+
+
+def _earlier(
+    tx: Tx, server_ids: Sequence[ServerId], count: int, *, is_repeat: bool
+) -> Sequence[Attachment] | None:
+    """Return what an earlier attempt reserved for servers that are not booted yet.
+
+    ``count`` is the number of volumes of each server. Return ``None`` if no attempt has begun.
+    Raises :class:`Conflict` if this attempt must not continue an earlier one.
+    """
+    booted = servers.ever_known(tx, server_ids)
+    mine = attachments.of_servers(tx, set(server_ids) - booted)
+    if not booted and not mine:
+        return None
+    is_whole = bool(booted) or len(mine) == len(server_ids) * count
+    if not is_repeat or not is_whole:
+        # Without this, a process that was suspended would reserve other volumes for them.
+        raise Conflict("Another attempt to boot these servers has begun.")
+    return mine
+
+
+def _take_over(
+    tx: Tx,
+    here: VolumeContext,
+    devices: Sequence[BlockDevice],
+    mine: Sequence[Attachment],
+    ids: IdSource,
+    now: datetime,
+) -> Reserved:
+    """Give the attachments of an earlier attempt new ids, so that this attempt can undo them."""
+    given = {each.source_id for each in devices if each.source == DeviceSource.VOLUME}
+    uuids = [each.volume_uuid for each in mine]
+    zone = None
+    if uuids and not here.settings.cross_az_attach:
+        zone = volumes.by_uuids(tx, uuids[:1])[uuids[0]].availability_zone
+    made = tuple(each for each in uuids if each not in given)
+    return Reserved(attachments.rename(tx, mine, ids, now), made, zone)
 
 
 def _zone_of(tx: Tx, devices: Sequence[BlockDevice], template: VolumeRequest) -> str | None:
