@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 DATABASES = {"sqlite": sqlite_url, "postgresql": postgresql_url}
 PROCESSES = 3
 REQUESTS = 50
+OLD_AFTER_S = 4.0
 LATER = {"pod_poll_interval_s": "3600", "pod_measure_interval_s": "3600"}
 
 
@@ -229,3 +230,22 @@ def test_a_login_that_is_revoked_is_noticed_and_a_new_one_is_accepted(tmp_path: 
         assert at.set("p1", password="another password").status_code == OK
         at.wait_for_state("p1", "up")
         assert secret not in "".join(each.log.read_text() for each in at.processes)
+
+
+def test_a_measurement_that_is_old_is_reported_as_old(tmp_path: Path) -> None:
+    with door(tmp_path, {**LATER, "pod_measurement_max_age_s": str(OLD_AFTER_S)}) as at:
+        pod = at.start_pod("measured")
+        at.add("measured", pod.address)
+        at.measured("measured")
+        path = f"/usage/{at.ids['measured']}"
+        fresh = at.get(path)["usage"]
+        assert not fresh["is_old"]
+        at.pods.kill("measured")
+        # The last measurement stays, since the pod cannot be measured again.
+        assert at.call("POST", path).status_code == httpx.codes.SERVICE_UNAVAILABLE
+        wait_for("the measurement is old", lambda: at.get(path)["usage"]["is_old"])
+        old = at.get(path)["usage"]
+        assert old["age_s"] > OLD_AFTER_S
+        assert (old["measured_at"], old["kinds"]) == (fresh["measured_at"], fresh["kinds"])
+        (listed,) = at.get("/usage")["usage"]
+        assert listed["is_old"]

@@ -10,8 +10,8 @@ The cases:
 - 4, 5, 6, 7 and 8: here.
 - 9 and 10: here, with the statistics of full pods; by bindings alone:
   ``tests/integration/test_pods.py``.
-- 11: ``tests/systems/pods/test_pod_usage.py``, ``tests/scenarios/pods/pods.yaml``: no measurement,
-  and an old one.
+- 11: ``tests/scenarios/pods/pods.yaml``: no measurement; ``tests/integration/test_pods.py``: an old
+  one; ``tests/systems/pods/test_pod_usage.py``: both.
 - 12: ``tests/unit/scheduling/test_pod_choosing.py``: weighers, multipliers, and a stable order.
 - 13: here; by bindings, with several processes and databases: ``tests/integration/test_pods.py``.
 - 14: here; pods that fail in other ways: ``test_bad_pods.py``.
