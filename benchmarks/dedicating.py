@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from benchmarks.deciding import WARM_UPS, once, spec_of, table_of
 from benchmarks.figures import Figure, median, percentile

@@ -14,11 +14,11 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
 import msgspec
+from msgspec.structs import replace
 
 from benchmarks.deciding import spec_of, table_of
 from benchmarks.figures import Figure, median, percentile

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -288,7 +289,7 @@ def test_with_fixed_scales_a_host_weighs_the_same_alone(
     name: str, cloud: PlainCloud, spec: RequestSpec
 ) -> None:
     """So the weights of two zones can be compared. Hosts without room are never compared."""
-    spec = replace(spec, has_fixed_scales=True)
+    spec = msgspec.structs.replace(spec, has_fixed_scales=True)
     table, weighed = table_for(cloud), ((WEIGHERS[name], 1.0),)
     together = weigh(weighed, table, spec, WHOLE)
     has_room = FILTERS["CapacityFilter"].mask(table, spec, WHOLE)

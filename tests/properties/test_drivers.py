@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -88,7 +89,7 @@ def one_by_one(driver: str, choice: Choice, sketches: list[Sketch], spec: Reques
             for name in taken:
                 members[name] = members.get(name, 0) + 1
             group = replace(group, members=members)
-        alone = replace(spec, count=1, turn=turn, group=group)
+        alone = msgspec.structs.replace(spec, count=1, turn=turn, group=group)
         scheduler = SCHEDULERS[driver](PIPELINE, choice)
         made = scheduler.plan(table_after(sketches, spec, taken), alone)
         if not made.entries:
@@ -125,7 +126,7 @@ def check_alternates(made: BuildPlan, spec: RequestSpec) -> None:
 def test_alternates_are_the_best_of_the_rest(
     sketches: list[Sketch], spec: RequestSpec, subset_size: int
 ) -> None:
-    spec = replace(spec, count=1, group=None)
+    spec = msgspec.structs.replace(spec, count=1, group=None)
     table = table_after(sketches, spec, [])
     made = SCHEDULERS["all_at_once"](PIPELINE, Choice(subset_size, alternates=2)).plan(table, spec)
     for entry in made.entries:
@@ -156,7 +157,7 @@ def test_not_everybody_has_the_same_alternates() -> None:
 @settings(max_examples=200, deadline=None)
 @given(SKETCHES, SPECS)
 def test_zones_are_dealt_as_evenly_as_goes(sketches: list[Sketch], spec: RequestSpec) -> None:
-    spec = replace(spec, availability_zone=None, group=None)
+    spec = msgspec.structs.replace(spec, availability_zone=None, group=None)
     table = table_after(sketches, spec, [])
     zones = {each.name: each.zone for each in sketches}
     made = SCHEDULERS["availability_zone"](PIPELINE, Choice()).plan(table, spec)

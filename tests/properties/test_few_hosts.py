@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import BuildPlan, Network, RequestSpec

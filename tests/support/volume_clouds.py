@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from innkeeper.domain.compute import Booted, WorkOrder
 from innkeeper.domain.errors import Refusal

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from innkeeper.domain.explaining import Refused
 from innkeeper.domain.grouping import GroupDefinition
 from innkeeper.domain.hosts import KeptRatio
@@ -236,8 +238,7 @@ class Definitions:
     group: GroupDefinition | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BootRequest:
+class BootRequest(msgspec.Struct, frozen=True):
     """A validated request for servers. The objects that it names have not been looked up yet.
 
     Up to ``count_max`` servers are placed, if the quota and the hosts allow them. If fewer than
@@ -280,9 +281,9 @@ class BootRequest:
     key_name: str | None = None
     has_config_drive: bool = False
     user_data: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = msgspec.field(default_factory=dict)
     tags: tuple[str, ...] = ()
-    hints: Mapping[str, Any] = field(default_factory=dict)
+    hints: Mapping[str, Any] = msgspec.field(default_factory=dict)
     access_ip_v4: str = ""
     access_ip_v6: str = ""
     destination: Destination | None = None
@@ -309,8 +310,7 @@ class BootRequest:
         return self.count_max > 1 if self.is_numbered is None else self.is_numbered
 
 
-@dataclass(frozen=True, slots=True)
-class Booted:
+class Booted(msgspec.Struct, frozen=True):
     """The result of a boot request. All servers have rows, and either a host or a fault.
 
     If no host was found, ``refused`` has the reasons. ``refused_by`` is the filter that removed the

@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import msgspec
+
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId, ProviderUuid
 
@@ -139,8 +141,7 @@ Amounts = Mapping[ProviderId, Mapping[ClassId, int]]
 """One consumer's allocations: provider -> resource class -> whole units, each at least 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConsumerClaim:
+class ConsumerClaim(msgspec.Struct, frozen=True):
     """All new allocations of one consumer. Empty amounts delete its allocations.
 
     ``seen`` is the consumer's expected generation, or ``None`` if the consumer must not exist yet.
@@ -157,8 +158,7 @@ class ConsumerClaim:
     is_new_id: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """New allocations of one or more consumers, committed together or not at all.
 
     ``seen`` has the generation of *every* provider that the claim touches, including those that
@@ -166,4 +166,4 @@ class Claim:
     """
 
     consumers: tuple[ConsumerClaim, ...]
-    seen: Mapping[ProviderId, Generation] = field(default_factory=dict)
+    seen: Mapping[ProviderId, Generation] = msgspec.field(default_factory=dict)

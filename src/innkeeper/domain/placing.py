@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from innkeeper.domain.ids import Generation, HostIndex, ProviderId
 
 
@@ -87,8 +89,7 @@ Expression = tuple[Any, ...]
 """A parsed query of the JSON filter, see :mod:`innkeeper.scheduling.expressions`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSpec:
+class RequestSpec(msgspec.Struct, frozen=True):
     """A request: amounts per server, the number of servers, and conditions on their hosts.
 
     ``amounts`` are keyed by resource class. ``now_s`` is the time of the request in seconds. A host
@@ -128,7 +129,7 @@ class RequestSpec:
     required_traits: frozenset[str] = frozenset()
     forbidden_traits: frozenset[str] = frozenset()
     comparisons: tuple[Comparison, ...] = ()
-    hints: Mapping[str, object] = field(default_factory=dict)
+    hints: Mapping[str, object] = msgspec.field(default_factory=dict)
     flavor_specs: tuple[tuple[str, str], ...] = ()
     image_id: str | None = None
     image_properties: tuple[tuple[str, str], ...] = ()
@@ -165,8 +166,7 @@ class RequestSpec:
         return self.now_s + (self.rules.preemptible_reach_s or 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(msgspec.Struct, frozen=True):
     """The result of one filter: how many hosts it removed, why, and what these hosts lacked.
 
     ``missing`` describes what the hosts lack. ``counted`` is the same text with numbers of hosts,
@@ -180,8 +180,7 @@ class Removal:
     counted: str
 
 
-@dataclass(frozen=True, slots=True)
-class Loan:
+class Loan(msgspec.Struct, frozen=True):
     """An amount that a server takes from a pool, because its host has no capacity of that class.
 
     ``index`` is the pool's row in the pool table.
@@ -193,8 +192,7 @@ class Loan:
     amount: int
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """The host of one server, and its loans from pools. ``index`` is the row of the host.
 
     ``alternates`` are the next best hosts, in order. They are tried if the build on this host
@@ -210,8 +208,7 @@ class Entry:
     parts: Mapping[str, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BuildPlan:
+class BuildPlan(msgspec.Struct, frozen=True):
     """The scheduler's decision: one entry per placed server, in the order of the request.
 
     ``hosts`` counts all hosts, and ``candidates`` the hosts that passed all filters for the first

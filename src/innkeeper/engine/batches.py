@@ -29,6 +29,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import msgspec
 import structlog
 
 from innkeeper.domain.compute import Booted, BootRequest
@@ -183,7 +184,7 @@ def _entry_by_entry(
     for entry in request.entries:
         if entry.server_id in closed:
             continue
-        part = BootEntries(replace(request, entries=(entry,)), lambda _, __: ())
+        part = BootEntries(msgspec.structs.replace(request, entries=(entry,)), lambda _, __: ())
         (answer,) = carry_out(store, executor, [PendingCommand(part, look_ups=each.look_ups)])
         if isinstance(answer, Mapping):
             found |= answer

@@ -7,9 +7,11 @@ could execute them. The others contain a function.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
+
+from msgspec.structs import replace
 
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Refusal

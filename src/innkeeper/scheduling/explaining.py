@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 
 from innkeeper.domain.explaining import Chosen, Deciders, Explanation, HostAnswer, Ranked, Refused
@@ -179,4 +180,4 @@ def _with_member(spec: RequestSpec, host: str) -> RequestSpec:
     if group is None:
         return spec
     members = {**group.members, host: group.members.get(host, 0) + 1}
-    return replace(spec, group=replace(group, members=members))
+    return msgspec.structs.replace(spec, group=replace(group, members=members))

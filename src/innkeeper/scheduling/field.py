@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 
 from innkeeper.domain.ids import HostIndex
@@ -103,7 +104,8 @@ class Field:
         group = self.spec.group
         if group is not None:
             members = {**group.members, host: group.members.get(host, 0) + 1}
-            self.spec = replace(self.spec, group=replace(group, members=members))
+            grown = replace(group, members=members)
+            self.spec = msgspec.structs.replace(self.spec, group=grown)
         self._memory.follow(self.spec)
         masks = [each.mask(self._hosts, self.spec, self.rows) for each in self._moving]
         self.weights = self._weights(_both(self._allowed, masks))

@@ -1,4 +1,4 @@
-"""Conversion between rows and dataclasses whose fields are named after columns."""
+"""Conversion between rows and records: dataclasses or structs with fields named after columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def columns(
     but: Collection[str] = (),
     **others: sa.ColumnElement[Any],
 ) -> list[sa.ColumnElement[Any]]:
-    """Return the columns for a dataclass's fields, in field order, without the fields in ``but``.
+    """Return the columns for the fields of a class, in their order, without those in ``but``.
 
     ``others`` contains the columns for fields that are not columns of the table.
     """
@@ -27,8 +27,8 @@ def columns(
 
 
 def values(record: Any, but: Collection[str] = ()) -> dict[str, Any]:
-    """Return the fields of a dataclass by name, without those in ``but``. Values are not copied."""
-    return {name: getattr(record, name) for name in record.__match_args__ if name not in but}
+    """Return the fields of a record by name, without those in ``but``. Values are not copied."""
+    return {name: getattr(record, name) for name in type(record).__match_args__ if name not in but}
 
 
 def first(tx: Tx, query: sa.Select[Any], make: Callable[..., T], **parameters: Any) -> T | None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from innkeeper.domain.compute import Booted, BootRequest, Server
 from innkeeper.domain.errors import Busy, Doubtful, Refusal, Unauthenticated

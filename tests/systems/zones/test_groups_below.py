@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from innkeeper.domain.compute import UNLIMITED, Booted, BootRequest, Definitions
@@ -228,7 +229,7 @@ def entry(cloud: Cloud, told: GroupDefinition, host: str, **more: Any) -> BootRe
     """A zone parent's request with an entry for a host."""
     request = of_parent(cloud, told, **more)
     provider = cloud.host(host).provider_uuid
-    return replace(
+    return msgspec.structs.replace(
         request,
         destination=Destination(request.server_ids[0], host, provider),
         entry_id=cloud.ids.uuid(),
@@ -273,7 +274,7 @@ def test_a_group_that_was_deleted_meanwhile_is_not_joined(cloud: Cloud) -> None:
 def test_a_plan_for_a_zone_parent_stores_nothing_and_knows_the_members(cloud: Cloud) -> None:
     def planned(told: GroupDefinition) -> set[str]:
         request = of_parent(cloud, told, server_ids=tuple(cloud.ids.uuid() for _ in range(3)))
-        request = replace(request, count_max=3)
+        request = msgspec.structs.replace(request, count_max=3)
         made: ZonePlan = cloud.decide(lambda tx, it: dry_run.plan(tx, it, request), NOW)
         assert made.count_allowed == 3, "the quota counts where the request came in"
         return {each.destination.host for each in made.servers}

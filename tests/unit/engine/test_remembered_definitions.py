@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from innkeeper.domain.compute import BootRequest, Definitions, Flavor
 from innkeeper.domain.ids import ServerId

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from weakref import WeakValueDictionary
 
+import msgspec
 import structlog
 
 from innkeeper.domain.compute import Booted, Definitions
@@ -163,7 +164,7 @@ class TreeBooter:
         await parts.engine.read(lambda tx: zone_servers.demand_unused(tx, server_id))
         if parts.clock() >= opened.expires_at:
             raise EntryExpired(opened.expires_at)
-        boot = replace(boot, request=replace(boot.request, server_ids=(server_id,)))
+        boot = replace(boot, request=msgspec.structs.replace(boot.request, server_ids=(server_id,)))
         progress = Progress([server_id])
         try:
             await self._build(boot, {0: PlacedOffer(0.0, "", place)}, progress)
@@ -244,9 +245,9 @@ class TreeBooter:
         if not places:
             return
         request = of_places(boot, places, progress).request
-        request = replace(request, is_refused_without_hosts=True)
+        request = msgspec.structs.replace(request, is_refused_without_hosts=True)
         try:
-            await self._parts.engine.boot(replace(request, count_min=len(places)))
+            await self._parts.engine.boot(msgspec.structs.replace(request, count_min=len(places)))
         except Conflict as error:
             LOG.info("zone_own_hosts_taken", request_id=request.request_id, reason=error.message)
             return
@@ -365,7 +366,7 @@ class TreeBooter:
         await self._undo_all(progress)
         fresh = tuple(ServerId(self._parts.ids.uuid()) for _ in ids)
         # A place that no zone knows was refused before.
-        failed = replace(request, server_ids=fresh, may_be_elsewhere=True)
+        failed = msgspec.structs.replace(request, server_ids=fresh, may_be_elsewhere=True)
         return await self._parts.engine.boot(failed)
 
     async def _keep(self, progress: Progress) -> bool:

@@ -12,6 +12,8 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+import msgspec
+
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zones import ChildEntry, EntryBoot, PlacedOffer
@@ -108,9 +110,8 @@ class ServerPlacer:
         request, parts = boot.request, self._parts
         fresh = tuple(ServerId(parts.ids.uuid()) for _ in request.server_ids)
         try:
-            plan = await self._tree.plan(
-                replace(boot, request=replace(request, server_ids=fresh, count_min=1))
-            )
+            again = msgspec.structs.replace(request, server_ids=fresh, count_min=1)
+            plan = await self._tree.plan(replace(boot, request=again))
             offers: Sequence[PlacedOffer] = plan.offers
         except Refusal:
             offers = ()

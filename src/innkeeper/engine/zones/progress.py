@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+import msgspec
+
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.ids import ServerId
 from innkeeper.engine.zones.tree_request import TreeBoot
@@ -58,7 +60,7 @@ class Progress:
 def of_places(boot: TreeBoot, places: Sequence[int], progress: Progress) -> TreeBoot:
     """Return the request for the servers at these places only."""
     request = boot.request
-    part = replace(
+    part = msgspec.structs.replace(
         request,
         server_ids=tuple(progress.ids[place] for place in places),
         count_min=1,

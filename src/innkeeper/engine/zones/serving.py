@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
+import msgspec
+
 from innkeeper.domain.compute import Booted, BootRequest, Definitions
 from innkeeper.domain.errors import Refusal, TooManyAttempts, Unavailable
 from innkeeper.domain.ids import ServerId
@@ -159,7 +161,7 @@ class ParentRequests:
             # A request without a usable entry is accepted once, too.
             await self._parts.engine.write(lambda tx: admit(tx, False))
             return {}
-        wanted = replace(request, entries=tuple(entries))
+        wanted = msgspec.structs.replace(request, entries=tuple(entries))
         answers = await self._parts.engine.boot_entries(wanted, admit)
         outcomes: dict[str, str] = {e: _outcome(e, answer) for e, answer in answers.items()}
         again = [e for e, answer in answers.items() if isinstance(answer, EntryUsed)]

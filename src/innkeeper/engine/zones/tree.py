@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from innkeeper.clients.zone_wire import ZoneSilent
 from innkeeper.clients.zones import ZoneClient
 from innkeeper.domain.compute import BootRequest, Definitions
@@ -192,7 +194,8 @@ class ZoneTree:
         ]
         if within.is_near_servers and not all(within.includes(each.zone.id) for each in every):
             # A zone that is not asked may know the place, so it is one without a valid host.
-            boot = replace(boot, request=replace(boot.request, may_be_elsewhere=True))
+            request = msgspec.structs.replace(boot.request, may_be_elsewhere=True)
+            boot = replace(boot, request=request)
         missed = [
             each.zone.name for each in await self.missed(boot.hop) if within.includes(each.zone.id)
         ]
@@ -256,7 +259,7 @@ class ZoneTree:
 
     async def _count_allowed(self, boot: TreeBoot, tree: TreeRequest) -> OwnPlan:
         """Return how many servers the quota allows, for a place that only a child knows."""
-        request = replace(boot.request, may_be_elsewhere=True)
+        request = msgspec.structs.replace(boot.request, may_be_elsewhere=True)
         own = await self._own(replace(boot, request=request), tree)
         return replace(own, offers=())
 

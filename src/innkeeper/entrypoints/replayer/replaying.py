@@ -44,7 +44,9 @@ class Replayed:
 
 def replay(recorded: Reopened, changes: Changes) -> Replayed:
     """Repeat a decision. Raises :class:`Invalid` for unknown names."""
-    spec = recorded.spec if changes.seed is None else replace(recorded.spec, seed=changes.seed)
+    spec = recorded.spec
+    if changes.seed is not None:
+        spec = msgspec.structs.replace(spec, seed=changes.seed)
     settings = _settings(recorded.recipe, changes)
     try:
         scheduler = drivers.scheduler_of(settings)

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from innkeeper.domain.ids import HostIndex, ProviderId
 from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec

@@ -8,10 +8,11 @@ poll.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderKind, OrderStatus, WorkOrder
@@ -90,8 +91,7 @@ _OPEN = _ALL.where(work_orders.c.status == OrderStatus.WAITING)
 _OPEN_AMONG = _OPEN.where(work_orders.c.id.in_(IDS))
 
 
-@dataclass(frozen=True, slots=True)
-class NewOrder:
+class NewOrder(msgspec.Struct, frozen=True):
     """An order that is not stored yet; see :class:`OpenOrder`.
 
     An order that ``is_held`` is not delivered before :func:`deliver_held`.
@@ -101,7 +101,7 @@ class NewOrder:
     host: str
     server_uuid: ServerId
     kind: str
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Any] = msgspec.field(default_factory=dict)
     attempt: int = 1
     alternates: Sequence[str] = ()
     request_id: str | None = None

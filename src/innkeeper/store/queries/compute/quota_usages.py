@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
+import msgspec
 import sqlalchemy as sa
 
 from innkeeper.domain.zone_tree import payer_of
@@ -15,8 +15,7 @@ from innkeeper.store.tables.compute import quota_usages
 from innkeeper.store.transactions import Tx
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaUsage:
+class QuotaUsage(msgspec.Struct, frozen=True):
     """A project's number of servers, and the sums of their vcpus and memory."""
 
     servers: int = 0

@@ -6,8 +6,9 @@ Always true: a decision is shown as it was made, even if the table or the settin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import NotFound
@@ -34,8 +35,7 @@ ON_HOSTS = ("host", "alternates")
 """The keys whose values name hosts, in a decision and in the items of its lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionRecord:
+class DecisionRecord(msgspec.Struct, frozen=True):
     """The record of one decision, which is written with the servers of its request.
 
     ``servers`` has one item for each placed server. If no valid host was found, ``servers`` is

@@ -7,9 +7,10 @@ repeats all checks of the plan, but only for the entry's host.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from uuid import NAMESPACE_OID, uuid5
+
+from msgspec.structs import replace
 
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid

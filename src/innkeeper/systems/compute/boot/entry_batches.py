@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import PluginFailed, Refusal

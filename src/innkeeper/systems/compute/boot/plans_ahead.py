@@ -12,7 +12,9 @@ request that asked for the same. The transaction of the boot resolves the reques
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.placing import BuildPlan, RequestSpec
@@ -31,8 +33,7 @@ Asked = tuple[str, str, str, str | None, str | None, str | None, bool]
 """All that a plain request asks for, except for its servers, its seed and its time."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanAhead:
+class PlanAhead(msgspec.Struct, frozen=True):
     """The plan of one request, its record, and what it was made from.
 
     ``hearing`` is what the table knew about the agents. If the plan ``is_placed``, its amounts are

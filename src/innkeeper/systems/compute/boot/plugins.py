@@ -11,10 +11,10 @@ Built-in filters and weighers are not guarded, which saves time in each decision
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from types import TracebackType
 from typing import Any
 
+import msgspec
 import numpy as np
 import structlog
 
@@ -29,7 +29,7 @@ from innkeeper.snapshot.columns import HostTable
 LOG = structlog.get_logger("innkeeper.compute")
 
 DERIVED = frozenset({"names_dedicated", "uses_leased", "unneeded_until_s"})
-FIELDS = frozenset(each.name for each in fields(RequestSpec)) | DERIVED
+FIELDS = frozenset(each.name for each in msgspec.structs.fields(RequestSpec)) | DERIVED
 """The fields of a request spec that a plug-in may name in ``READS``."""
 FACTS = ("NAME", "REASON", "READS", "AGGREGATE_KEY", "NEEDS_SERVERS", "HINTS")
 NUMBERS = "biuf"

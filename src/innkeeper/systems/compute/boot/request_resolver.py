@@ -11,9 +11,11 @@ from the server's row. In the rule of the server's group, the server itself does
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from innkeeper.domain import preemption
 from innkeeper.domain.compute import BootRequest, Flavor, Server
@@ -46,8 +48,7 @@ Homes = Sequence[str | None]
 """The hosts of a request's servers; ``None`` for a server without a host."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedRequest:
+class ResolvedRequest(msgspec.Struct, frozen=True):
     """A boot request with everything that it refers to.
 
     ``facts`` is the flavor as stored with a server. ``filters`` are the filters that the request
@@ -62,7 +63,7 @@ class ResolvedRequest:
     spec: RequestSpec
     group_id: int | None = None
     filters: tuple[str, ...] | None = None
-    unread: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class RequestResolver:
@@ -133,9 +134,9 @@ class RequestResolver:
             elif request.destination is not None and not group.group_id:
                 raise EntryStale("The group of the zone parent was deleted.")
         if count != request.count_max:
-            request = replace(request, count_max=count)
+            request = msgspec.structs.replace(request, count_max=count)
         if request.hints:
-            request = replace(request, hints=resolved.kept)
+            request = msgspec.structs.replace(request, hints=resolved.kept)
         destination = request.destination
         demanded = self._demanded(flavor, image)
         check_slots(self._tx, demanded, request.flavor_id, project_id)
@@ -177,11 +178,11 @@ class RequestResolver:
         spec = resolved.spec
         if not spec.names_dedicated:
             automatic = self._automatic(resolved.request.project_id)
-            spec = replace(spec, automatic_pclouds=automatic)
+            spec = msgspec.structs.replace(spec, automatic_pclouds=automatic)
         if resolved.group_id is not None:
             group = self._group_state(self._group_states[resolved.group_id], resolved.request)
-            spec = replace(spec, group=group.rule)
-        return replace(resolved, spec=spec)
+            spec = msgspec.structs.replace(spec, group=group.rule)
+        return msgspec.structs.replace(resolved, spec=spec)
 
     def place(self, resolved: ResolvedRequest, homes: Homes) -> None:
         """Record the hosts of a request's servers. Earlier records of the request are replaced."""

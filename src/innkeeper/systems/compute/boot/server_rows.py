@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from innkeeper.domain.compute import Booted, BootRequest, OrderKind, Power, Status, Task
 from innkeeper.domain.ids import AgentId, ServerId
@@ -34,8 +36,7 @@ HOSTNAME_MAX = 63
 _NOT_IN_LABEL = re.compile(r"[^a-z0-9-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class NewServers:
+class NewServers(msgspec.Struct, frozen=True):
     """The servers of one request. ``entries`` is empty if the servers are in ERROR.
 
     ``agents`` and ``automatic_pclouds`` have one item per entry. ``automatic_pclouds`` is empty

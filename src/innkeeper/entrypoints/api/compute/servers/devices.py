@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import Booted, BootRequest

@@ -6,8 +6,9 @@ see those of their own zone only.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.errors import Forbidden
