@@ -15,7 +15,7 @@ from prometheus_client import REGISTRY
 
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.errors import ClientLeft, Unavailable
-from innkeeper.engine import callers, command_queue, writer
+from innkeeper.engine import callers, command_queue, metrics, writer
 from innkeeper.engine.batches import PendingCommand
 from innkeeper.engine.callers import Caller, ClientConnection
 from innkeeper.engine.command_queue import CommandQueue
@@ -346,6 +346,7 @@ def test_a_project_that_floods_does_not_delay_another_one(cloud: Cloud) -> None:
 
 def test_waiting_commands_and_their_waits_are_counted_by_kind(cloud: Cloud) -> None:
     def waits() -> float:
+        metrics.settle()
         name, labels = "innkeeper_wait_seconds_sum", {"kind": "write"}
         return REGISTRY.get_sample_value(name, labels) or 0.0
 

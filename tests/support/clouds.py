@@ -286,6 +286,8 @@ def begun_cloud(folder: Path) -> Iterator[Cloud]:
     """Run a cloud of three hosts that has booted a server, and judge it at the end."""
     started = cloud_in(folder, reported("a"), reported("b"), reported("c"))
     assert faults(started.boot(started.request())) == [None]
+    # The table follows the feed, as it does before boots are planned ahead.
+    started.write(lambda tx: None)
     yield started
     started.reread()
     started.judge()

@@ -43,6 +43,11 @@ class KnowingPlanner:
         self.requests: Sequence[BootRequest] = ()
         self.planned = 0
 
+    @property
+    def is_needed(self) -> bool:
+        """See :class:`innkeeper.engine.executor.Planner`."""
+        return bool(self.requests)
+
     def begin(self) -> None:
         """See :class:`innkeeper.engine.executor.Planner`."""
         requests, self.requests = self.requests, ()

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -229,14 +228,13 @@ def _count(batch: Sequence[PendingCommand], outcomes: Sequence[object], took_s: 
         for each, outcome in zip(batch, outcomes, strict=True):
             if isinstance(each.command, BootEntries) and isinstance(outcome, Mapping):
                 boots += outcome.values()
-        for kind, count in Counter(map(_kind_of, boots)).items():
-            metrics.BOOTS.labels(kind).inc(count)
-        refusing = (each.refused_by for each in boots if isinstance(each, Booted))
-        for name, count in Counter(filter(None, refusing)).items():
-            metrics.REFUSALS.labels(name).inc(count)
-        metrics.FOLLOWED.set_to_current_time()
-        metrics.BATCH.observe(len(batch))
-        metrics.COMMIT.observe(took_s)
+        metrics.booted(map(_kind_of, boots))
+        for answer in boots:
+            if isinstance(answer, Booted) and answer.refused_by is not None:
+                metrics.REFUSALS.labels(answer.refused_by).inc()
+        metrics.later(metrics.FOLLOWED.set, time.time())
+        metrics.later(metrics.BATCH.observe, len(batch))
+        metrics.later(metrics.COMMIT.observe, took_s)
     except Exception as error:
         # A failure to count a metric must not fail a committed batch.
         LOG.error("commit_uncounted", exc_info=error)
@@ -247,7 +245,7 @@ def _commit(
 ) -> list[object]:
     begun_s = time.perf_counter()
     with store.write() as tx:
-        metrics.TURN.observe(time.perf_counter() - begun_s)
+        metrics.later(metrics.TURN.observe, time.perf_counter() - begun_s)
         batch += late(batch)
         outcomes: list[object] = [None] * len(batch)
         executor.begin(tx)
@@ -260,7 +258,10 @@ def _commit(
         for i, each in enumerate(batch):
             if not isinstance(each.command, TOGETHER):
                 outcomes[i] = _alone(tx, executor, each.command)
-        executor.follow(tx)
+        if planner.is_needed or not all(isinstance(each.command, Boot) for each in batch):
+            # After boots alone, the table shows all of them already, and only lacks their place in
+            # the change feed. The next transaction reads that.
+            executor.follow(tx)
         # From here on, this thread only waits for the flush.
         planner.begin()
     return outcomes

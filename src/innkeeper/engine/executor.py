@@ -57,6 +57,10 @@ class Executor(Protocol):
 class Planner(Protocol):
     """Plans waiting boots while a batch is flushed: :mod:`innkeeper.engine.planning_ahead`."""
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether :meth:`begin` would take over the host table now."""
+
     def begin(self) -> None:
         """Take over the host table, which shows the batch that is about to be committed."""
 
@@ -66,6 +70,8 @@ class Planner(Protocol):
 
 class NoPlanner:
     """Plans nothing ahead."""
+
+    is_needed = False
 
     def begin(self) -> None:
         """See :class:`Planner`."""

@@ -6,7 +6,9 @@ sum over all workers, including the workers that have ended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 
@@ -186,6 +188,7 @@ for _kind in KINDS:
     DROPPED.labels(_kind)
 # Cached, because the library's lookup by labels costs more than the observation.
 _WAITED_OF = {kind: WAITED.labels(kind) for kind in KINDS}
+_BOOTS_OF: dict[str, Counter] = {}
 for _outcome in ("retried", "given_up"):
     LEASE_EVENT_FAILURES.labels(_outcome)
 _USED, _UNDONE = AHEAD.labels("used"), AHEAD.labels("undone")
@@ -199,12 +202,46 @@ for _why in (BUSY, UNAVAILABLE, OVERTAKEN, FAILED):
     FAILURES.labels(_why)
 
 
+LATER_MAX = 1_000
+"""When so many observations are left for later, :func:`later` itself settles them."""
+_later: deque[tuple[Callable[[float], None], float]] = deque()
+
+
+def later(count: Callable[[float], None], amount: float) -> None:
+    """Call ``count`` with the amount at the next :func:`settle`.
+
+    The writer thread counts in this way. Each observation of the library takes several
+    microseconds, and a multiple of that just after a flush, when the processor's caches are cold.
+    """
+    _later.append((count, amount))
+    if len(_later) >= LATER_MAX:
+        settle()
+
+
+def settle() -> None:
+    """Let the library count what was left for later. Any thread may call this."""
+    # Other threads may take the last one meanwhile.
+    with suppress(IndexError):
+        while _later:
+            count, amount = _later.popleft()
+            count(amount)
+
+
+def booted(outcomes: Iterable[str]) -> None:
+    """Count boot requests by their outcomes."""
+    for each in outcomes:
+        child = _BOOTS_OF.get(each)
+        if child is None:
+            child = _BOOTS_OF[each] = BOOTS.labels(each)
+        later(child.inc, 1)
+
+
 def waited(kind: str, seconds: float) -> None:
     """Record the longest wait of the commands of a kind in a batch."""
     child = _WAITED_OF.get(kind)
     if child is None:
         child = _WAITED_OF[kind] = WAITED.labels(kind)
-    child.observe(seconds)
+    later(child.observe, seconds)
 
 
 def planned_ahead(*, used: int, undone: int) -> None:
@@ -280,6 +317,7 @@ def forget(pid: int, folder: Path) -> None:
 
 def exposition(*, of_workers: bool = False) -> bytes:
     """Return this process's metrics, or all workers' metrics, in Prometheus' format."""
+    settle()
     if not of_workers:
         return generate_latest()
     registry = CollectorRegistry()

@@ -53,11 +53,16 @@ class PlannerThread:
         self._begun_s: float | None = None
         self._last_flush_s = 0.0
 
-    def begin(self) -> None:
-        """Hand over the host table and the queue, if any boot waits and the last flush was slow."""
-        self._begun_s = self._clock()
+    @property
+    def is_needed(self) -> bool:
+        """Whether any boot waits and the last flush was slow."""
         is_slow = self._last_flush_s >= FLUSH_MIN_S
-        if is_slow and self._waiting.has_boots and self._executor.may_plan_ahead:
+        return is_slow and self._waiting.has_boots and self._executor.may_plan_ahead
+
+    def begin(self) -> None:
+        """Hand over the host table and the queue, if that is needed."""
+        self._begun_s = self._clock()
+        if self.is_needed:
             self._is_ending = False
             self._work = self._threads.submit(self._plan)
 

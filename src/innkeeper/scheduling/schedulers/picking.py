@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,8 +51,7 @@ def pick_all(
     entries: list[Entry] = []
     seen: dict[ProviderId, Generation] = {}
     equals = NOBODY
-    with ExitStack() as undoing:
-        # On any error, the amounts are given back, because no other code knows about them.
+    try:
         for turn in range(spec.turn, spec.turn + spec.count):
             weights = field.weights
             if lean is not None and (more := lean(hosts, spec, entries)) is not None:
@@ -65,7 +63,6 @@ def pick_all(
             parts = field.parts(best) if len(entries) < choice.parts_max else None
             entry = _entry(hosts, spec, best, float(weights[place]), turn, parts)
             depletion.take(hosts, spec, entry)
-            undoing.callback(depletion.give_back, hosts, spec, entry)
             entries.append(entry)
             _note_seen(hosts, entry, seen)
             if len(entries) < spec.count:
@@ -77,7 +74,9 @@ def pick_all(
             entries = _with_alternates(hosts, entries, spares, choice.alternates)
         is_short = len(entries) < spec.count
         gone = removals(field.taken, hosts, spec, with_missing=is_short)
-        undoing.pop_all()
+    except BaseException:
+        _give_back(hosts, spec, entries)
+        raise
     return BuildPlan(tuple(entries), seen, hosts.host_count, field.candidates, gone)
 
 
@@ -107,7 +106,7 @@ def pick_named(
     found: list[int] = []
     entries: list[Entry] = []
     seen: dict[ProviderId, Generation] = {}
-    with ExitStack() as undoing:
+    try:
         for number, index in enumerate(wanted):
             left[index] -= 1
             weight = GONE if index is None else field.weights[places[index]]
@@ -116,7 +115,6 @@ def pick_named(
             parts = field.parts(index) if len(entries) < choice.parts_max else None
             entry = _entry(hosts, spec, index, float(weight), spec.turn + number, parts)
             depletion.take(hosts, spec, entry)
-            undoing.callback(depletion.give_back, hosts, spec, entry)
             entries.append(entry)
             found.append(number)
             _note_seen(hosts, entry, seen)
@@ -124,7 +122,9 @@ def pick_named(
                 field.took(index, entry.host)
         taken = [*field.steady, *_by_name(memories, field)]
         gone = removals(taken, hosts, spec, with_missing=False)
-        undoing.pop_all()
+    except BaseException:
+        _give_back(hosts, spec, entries)
+        raise
     # Each server has its own decision, in which its host was the only candidate.
     made = BuildPlan(tuple(entries), seen, hosts.host_count, min(len(entries), 1), gone)
     return NamedPlan(made, tuple(found))
@@ -134,6 +134,12 @@ def _by_name(memories: Memories, field: Field) -> Taken:
     """Return how many hosts the filter of the forced host removes from one decision."""
     named = [each for each in memories.pipeline.filters if each.NAME == forced_host.NAME]
     return [(each, field.steady_left - 1) for each in named if field.steady_left > 1]
+
+
+def _give_back(hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> None:
+    """Give the amounts back after an error, because no other code knows about them."""
+    for entry in reversed(entries):
+        depletion.give_back(hosts, spec, entry)
 
 
 def _note_seen(hosts: HostTable, entry: Entry, seen: dict[ProviderId, Generation]) -> None:

@@ -14,7 +14,6 @@ requests are not affected.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 from innkeeper.domain.compute import Booted, BootRequest
@@ -31,7 +30,8 @@ from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.decisions import NOTHING_KEPT, DecisionRecord
 from innkeeper.systems.compute.boot.entries import EntryStale
 from innkeeper.systems.compute.boot.plans_ahead import PlansAhead
-from innkeeper.systems.compute.boot.request_resolver import Homes, RequestResolver, ResolvedRequest
+from innkeeper.systems.compute.boot.request_resolver import Homes, RequestResolver
+from innkeeper.systems.compute.boot.resolved_requests import ResolvedRequest
 from innkeeper.systems.compute.boot.server_rows import NewServers
 from innkeeper.systems.placement import claims
 
@@ -195,10 +195,11 @@ def _plan_or_fail(context: DecisionContext, pending: PendingBoot) -> None:
         depletion.undo(table, resolved.spec, plan)
         pending.record = decisions.of_refused(context, resolved, plan, moment)
         return
-    with ExitStack() as undoing:
-        undoing.callback(depletion.undo, table, resolved.spec, plan)
+    try:
         pending.record = decisions.of_placed(context, resolved, plan, moment)
-        undoing.pop_all()
+    except BaseException:
+        depletion.undo(table, resolved.spec, plan)
+        raise
     # This is done before the commit. The next request of the batch is then planned with the
     # generations that this claim will write.
     table.expect_claim(plan.seen)

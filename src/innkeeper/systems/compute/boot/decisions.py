@@ -22,7 +22,7 @@ from innkeeper.store.queries.compute import server_actions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.recordings import DecisionRequest
-from innkeeper.systems.compute.boot.request_resolver import ResolvedRequest
+from innkeeper.systems.compute.boot.resolved_requests import ResolvedRequest
 from innkeeper.systems.compute.servers.servers import fault_message
 
 NOBODY_REFUSED = Refused((), ())

@@ -22,11 +22,8 @@ from innkeeper.store.queries.compute import hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.recordings import DecisionRequest
-from innkeeper.systems.compute.boot.request_resolver import (
-    RequestResolver,
-    ResolvedRequest,
-    check_place,
-)
+from innkeeper.systems.compute.boot.request_resolver import RequestResolver, check_place
+from innkeeper.systems.compute.boot.resolved_requests import ResolvedRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import boot, decisions, plugins
 from innkeeper.systems.compute.boot.boot import PendingBoot
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.boot.request_resolver import RequestResolver, ResolvedRequest
+from innkeeper.systems.compute.boot.request_resolver import RequestResolver
+from innkeeper.systems.compute.boot.resolved_requests import ResolvedRequest
 
 Outcomes = dict[ServerId, Booted | Refusal]
 """The outcomes of entries, by the ids of their servers."""

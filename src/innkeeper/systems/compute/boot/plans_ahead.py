@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import deque
 
 import msgspec
-from msgspec.structs import replace
 
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.placing import BuildPlan, RequestSpec
@@ -22,15 +21,12 @@ from innkeeper.scheduling import depletion
 from innkeeper.scheduling.facts import freshness
 from innkeeper.scheduling.filters import compute
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.loader import seconds
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.decisions import DecisionRecord
-from innkeeper.systems.compute.boot.request_resolver import ResolvedRequest
+from innkeeper.systems.compute.boot.resolved_requests import Asked, ResolvedRequest, asked_by
 
 RESOLVED_MAX = 256
 """The maximum number of resolved requests that are kept. Each needs less than a kilobyte."""
-Asked = tuple[str, str, str, str | None, str | None, str | None, bool]
-"""All that a plain request asks for, except for its servers, its seed and its time."""
 
 
 class PlanAhead(msgspec.Struct, frozen=True):
@@ -64,7 +60,7 @@ class PlansAhead:
 
     def learn(self, resolved: ResolvedRequest) -> None:
         """Keep a resolved request, from which :meth:`expected` derives those that ask the same."""
-        asked = _asked(resolved.request) if self.is_possible else None
+        asked = asked_by(resolved.request) if self.is_possible else None
         if asked is None:
             return
         if asked not in self._resolved and len(self._resolved) >= RESOLVED_MAX:
@@ -74,14 +70,11 @@ class PlansAhead:
 
     def expected(self, request: BootRequest) -> ResolvedRequest | None:
         """Return what the request will probably resolve to, or ``None`` if that is unknown."""
-        asked = _asked(request)
+        asked = asked_by(request)
         known = None if asked is None else self._resolved.get(asked)
         if known is None:
             return None
-        spec = replace(
-            known.spec, now_s=seconds(request.now), seed=request.seed, count=request.count_max
-        )
-        return replace(known, request=request, spec=spec)
+        return known.like(request, request.count_max)
 
     def add(
         self, expected: ResolvedRequest, plan: BuildPlan, record: DecisionRecord, *, is_placed: bool
@@ -129,31 +122,6 @@ class PlansAhead:
             and list(made.spec.amounts) == list(spec.amounts)
             and made.hearing == _hearing(self._table, spec)
         )
-
-
-def _asked(request: BootRequest) -> Asked | None:
-    """Return what a plain request asks for; ``None`` if more than that decides about its spec."""
-    is_plain = not (
-        request.hints
-        or request.has_volumes
-        or request.is_volume_backed
-        or request.entries
-        or request.is_across_zones
-        or request.may_be_elsewhere
-        or request.destination is not None
-        or request.definitions is not None
-    )
-    if not is_plain:
-        return None
-    return (
-        request.project_id,
-        request.user_id,
-        request.flavor_id,
-        request.image_id,
-        request.availability_zone,
-        request.forced_host,
-        request.is_admin,
-    )
 
 
 def _hearing(table: HostTable, spec: RequestSpec) -> object:

@@ -37,6 +37,7 @@ from innkeeper.systems.compute.accounts import keypairs, quotas
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.entries import EntryStale
 from innkeeper.systems.compute.boot.entry_checks import EntryChecks
+from innkeeper.systems.compute.boot.resolved_requests import Asked, ResolvedRequest, asked_by
 from innkeeper.systems.compute.flavors import demands, flavors
 from innkeeper.systems.compute.flavors.demands import Demands
 from innkeeper.systems.compute.grouping import dedications, groups, hints
@@ -46,24 +47,6 @@ from innkeeper.systems.volumes import attachments
 UNLIMITED = -1
 Homes = Sequence[str | None]
 """The hosts of a request's servers; ``None`` for a server without a host."""
-
-
-class ResolvedRequest(msgspec.Struct, frozen=True):
-    """A boot request with everything that it refers to.
-
-    ``facts`` is the flavor as stored with a server. ``filters`` are the filters that the request
-    names instead of the default filters. ``unread`` has a message for each hint that no filter or
-    weigher reads. The hints of ``request`` are the hints that are stored with its servers.
-    """
-
-    request: BootRequest
-    flavor: Flavor
-    facts: Mapping[str, Any]
-    image: Image | None
-    spec: RequestSpec
-    group_id: int | None = None
-    filters: tuple[str, ...] | None = None
-    unread: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class RequestResolver:
@@ -91,6 +74,7 @@ class RequestResolver:
         self._group_states: dict[int, GroupState] = {}
         self._homes: dict[ServerId, Homes] = {}
         self._members: dict[int, dict[ServerId, Homes]] = {}
+        self._resolved: dict[Asked, ResolvedRequest] = {}
 
     def check_entry(self, entry: EntryBoot, now: datetime) -> None:
         """Raise an error unless an entry of a request may be used; see :class:`EntryChecks`."""
@@ -98,6 +82,25 @@ class RequestResolver:
 
     def resolve(self, request: BootRequest) -> ResolvedRequest:
         """Look up everything that a request refers to. Raises the refusal of an invalid request."""
+        asked = asked_by(request)
+        if asked is None:
+            return self._resolve(request)
+        known = self._resolved.get(asked)
+        if known is not None:
+            return self._like(known, request)
+        resolved = self._resolved[asked] = self._resolve(request)
+        return resolved
+
+    def _like(self, known: ResolvedRequest, request: BootRequest) -> ResolvedRequest:
+        """Resolve a plain request that asks for the same as an earlier one of the batch."""
+        _check_key(self._tx, request)
+        payer = payer_of(request.project_id)
+        count = _allowed_count(self._limits[payer], self._usages[payer], request, known.flavor)
+        if count != request.count_max:
+            request = msgspec.structs.replace(request, count_max=count)
+        return known.like(request, count)
+
+    def _resolve(self, request: BootRequest) -> ResolvedRequest:
         self._entries.check(request)
         definitions = request.definitions
         if definitions is None:

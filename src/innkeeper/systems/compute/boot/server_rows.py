@@ -23,7 +23,7 @@ from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import volume_orders
 from innkeeper.systems.compute.boot.decisions import DecisionRecord
-from innkeeper.systems.compute.boot.request_resolver import ResolvedRequest
+from innkeeper.systems.compute.boot.resolved_requests import ResolvedRequest
 from innkeeper.systems.compute.grouping import dedications, groups
 from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.volumes import attachments

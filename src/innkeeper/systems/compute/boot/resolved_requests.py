@@ -1,0 +1,71 @@
+"""Resolved boot requests, and what makes two requests resolve alike.
+
+Always true: two requests that ask for the same differ only in their servers, seeds and times. While
+the store stays the same, they resolve to equal specs, except for these and for the number of
+servers that the quota allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from innkeeper.domain.compute import BootRequest, Flavor
+from innkeeper.domain.images import Image
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.snapshot.loader import seconds
+
+Asked = tuple[str, str, str, str | None, str | None, str | None, bool]
+"""All that a plain request asks for, except for its servers, its seed and its time."""
+
+
+class ResolvedRequest(msgspec.Struct, frozen=True):
+    """A boot request with everything that it refers to.
+
+    ``facts`` is the flavor as stored with a server. ``filters`` are the filters that the request
+    names instead of the default filters. ``unread`` has a message for each hint that no filter or
+    weigher reads. The hints of ``request`` are the hints that are stored with its servers.
+    """
+
+    request: BootRequest
+    flavor: Flavor
+    facts: Mapping[str, Any]
+    image: Image | None
+    spec: RequestSpec
+    group_id: int | None = None
+    filters: tuple[str, ...] | None = None
+    unread: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    def like(self, request: BootRequest, count: int) -> ResolvedRequest:
+        """Return what a plain request resolves to that asks for the same, for up to ``count``."""
+        spec = msgspec.structs.replace(
+            self.spec, now_s=seconds(request.now), seed=request.seed, count=count
+        )
+        return msgspec.structs.replace(self, request=request, spec=spec)
+
+
+def asked_by(request: BootRequest) -> Asked | None:
+    """Return what a plain request asks for; ``None`` if more than that decides about its spec."""
+    is_plain = not (
+        request.hints
+        or request.has_volumes
+        or request.is_volume_backed
+        or request.entries
+        or request.is_across_zones
+        or request.may_be_elsewhere
+        or request.destination is not None
+        or request.definitions is not None
+    )
+    if not is_plain:
+        return None
+    return (
+        request.project_id,
+        request.user_id,
+        request.flavor_id,
+        request.image_id,
+        request.availability_zone,
+        request.forced_host,
+        request.is_admin,
+    )
