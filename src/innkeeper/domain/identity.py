@@ -10,6 +10,8 @@ import fnmatch
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import msgspec
+
 from innkeeper.domain.zone_tree import Hop
 
 DEFAULT_DOMAIN_ID = "default"
@@ -35,8 +37,7 @@ class AgentIdentity:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContext:
+class RequestContext(msgspec.Struct, frozen=True):
     """The caller of one request, according to its token, and the id of the request.
 
     ``agent_identity`` is set for agents with their own credential, which may use the agents' API

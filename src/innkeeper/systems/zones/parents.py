@@ -9,9 +9,11 @@ users, or of other parents. Each id of a writing request is accepted once. Sourc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from innkeeper.domain import hops, key_rings
 from innkeeper.domain.compute import UNLIMITED

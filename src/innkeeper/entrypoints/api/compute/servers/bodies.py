@@ -15,7 +15,6 @@ import ipaddress
 import json
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -45,17 +44,16 @@ PASSWORD_CHARS = 12
 NAME_CHARS_MAX = 255
 
 
-@dataclass(slots=True)
-class ServerCreateRequest:
+class ServerCreateRequest(msgspec.Struct):
     """A decoded body of ``POST /servers``, which so far has only been checked by its schema."""
 
     name: str
     flavor: str
     image: str | None = None
     networks: Any = None
-    devices: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    devices: Sequence[Mapping[str, Any]] = msgspec.field(default_factory=list)
     has_old_devices: bool = False
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = msgspec.field(default_factory=dict)
     tags: Sequence[str] = ()
     availability_zone: str | None = None
     host: str | None = None
@@ -73,7 +71,7 @@ class ServerCreateRequest:
     access_ip_v6: str = ""
     password: str | None = None
     has_certificates: bool = False
-    hints: Mapping[str, Any] = field(default_factory=dict)
+    hints: Mapping[str, Any] = msgspec.field(default_factory=dict)
     blob: str | None = None
     zone: Mapping[str, Any] | None = None
 
