@@ -48,18 +48,13 @@ _NAMES = (
 NAMED_MAX = 10
 """The maximum number of ids that are listed for an ambiguous name."""
 _NAMED = sa.select(pclouds.c.uuid).order_by(pclouds.c.id).limit(NAMED_MAX + 1)
-_RESERVATIONS = (
-    sa.select(reservations.c.uuid, leases.c.project_id)
+# One row for each project that a lease is shared with, and one with NULL if there is none.
+_USERS = PreparedForIds(
+    sa.select(reservations.c.uuid, leases.c.project_id, lease_projects.c.project_id)
     .join(leases, leases.c.id == reservations.c.lease_id)
+    .outerjoin(lease_projects, lease_projects.c.lease_id == reservations.c.lease_id)
     .where(reservations.c.uuid.in_(IDS))
 )
-_SHARED = (
-    sa.select(reservations.c.uuid, lease_projects.c.project_id)
-    .join(lease_projects, lease_projects.c.lease_id == reservations.c.lease_id)
-    .where(reservations.c.uuid.in_(IDS))
-)
-_OWNERS_PREPARED = PreparedForIds(_RESERVATIONS)
-_SHARED_PREPARED = PreparedForIds(_SHARED)
 _UNENDED = Prepared(
     sa.select(reservations.c.id)
     .join(leases, leases.c.id == reservations.c.lease_id)
@@ -189,9 +184,9 @@ def reservation_projects(tx: Tx, uuids: Collection[str]) -> dict[str, frozenset[
     """
     if not uuids:
         return {}
-    found = {uuid: {owner} for uuid, owner in _OWNERS_PREPARED.rows(tx, uuids)}
-    for uuid, project_id in _SHARED_PREPARED.rows(tx, uuids):
-        found[uuid].add(project_id)
+    found: dict[str, set[str]] = {}
+    for uuid, owner, other in _USERS.rows(tx, uuids):
+        found.setdefault(uuid, {owner}).add(owner if other is None else other)
     return {uuid: frozenset(projects) for uuid, projects in found.items()}
 
 
