@@ -21,7 +21,7 @@ import msgspec
 
 from innkeeper.domain.compute import BootRequest, Definitions
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.ids import SEED_BITS, IdSource, ServerId, canonical_uuid
+from innkeeper.domain.ids import IdSource, ServerId, canonical_uuid
 from innkeeper.entrypoints.api.compute.servers import devices
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
@@ -40,7 +40,8 @@ NO_NETWORKS = 'Networks are not managed here: "networks" must be "auto" or "none
 FORCED_HOST = "os_compute_api:servers:create:forced_host"
 NAMED_BATCH = "os_compute_api:servers:create:reservation_id"
 LETTERS = string.digits + string.ascii_letters
-PASSWORD_CHARS = 12
+PAIRS = [first + second for first in LETTERS for second in LETTERS]
+"""All pairs of letters. A password is made of six of them."""
 NAME_CHARS_MAX = 255
 
 
@@ -147,6 +148,15 @@ def create_request(body: Mapping[str, Any]) -> ServerCreateRequest:
     )
 
 
+def _check_hints(call: Call, hints: Mapping[str, Any], project_id: str) -> None:
+    _bound_hints(hints)
+    if any(name in hints for name in FILTER_HINTS):
+        call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
+    if names_hosts(hints):
+        # Check this even if the filter is disabled: only the decision knows the enabled filters.
+        call.demand(FORCED_HOST, project_id=project_id)
+
+
 def _bound_hints(hints: Mapping[str, Any]) -> None:
     text = json.dumps(dict(hints), ensure_ascii=False, separators=(",", ":"))
     if len(text.encode(errors="surrogatepass")) > HINTS_BYTES_MAX:
@@ -180,12 +190,7 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
     if has_volumes and (body.zone is not None or body.blob is not None):
         raise devices.invalid(NO_VOLUMES_ACROSS)
     if body.hints:
-        _bound_hints(body.hints)
-    if any(name in body.hints for name in FILTER_HINTS):
-        call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
-    if names_hosts(body.hints):
-        # Check this even if the filter is disabled: only the decision knows the enabled filters.
-        call.demand(FORCED_HOST, project_id=project_id)
+        _check_hints(call, body.hints, project_id)
     new_ids = call.new_ids or tuple(ids.uuid() for _ in range(count_max))
     server_ids = tuple(map(ServerId, new_ids))
     told = _definitions(call, body)
@@ -259,13 +264,14 @@ def password(call: Call, body: ServerCreateRequest) -> str:
 
 def made_password(ids: IdSource) -> str:
     """Return a new random password."""
-    # A seed has 63 random bits, and a character needs six of them.
-    number = ids.seed() << SEED_BITS | ids.seed()
-    chars = []
-    for _ in range(PASSWORD_CHARS):
-        number, rest = divmod(number, len(LETTERS))
-        chars.append(LETTERS[rest])
-    return "".join(chars)
+    return _three_pairs(ids.seed()) + _three_pairs(ids.seed())
+
+
+def _three_pairs(seed: int) -> str:
+    # A seed has 63 random bits, and three pairs need 36 of them.
+    rest, first = divmod(seed, len(PAIRS))
+    rest, second = divmod(rest, len(PAIRS))
+    return PAIRS[first] + PAIRS[second] + PAIRS[rest % len(PAIRS)]
 
 
 def _counts(call: Call, body: ServerCreateRequest) -> tuple[int, int]:
