@@ -346,7 +346,7 @@ def test_a_project_that_floods_does_not_delay_another_one(cloud: Cloud) -> None:
 
 def test_waiting_commands_and_their_waits_are_counted_by_kind(cloud: Cloud) -> None:
     def waits() -> float:
-        metrics.settle()
+        metrics.LATER.settle()
         name, labels = "innkeeper_wait_seconds_sum", {"kind": "write"}
         return REGISTRY.get_sample_value(name, labels) or 0.0
 

@@ -232,9 +232,10 @@ def _count(batch: Sequence[PendingCommand], outcomes: Sequence[object], took_s: 
         for answer in boots:
             if isinstance(answer, Booted) and answer.refused_by is not None:
                 metrics.REFUSALS.labels(answer.refused_by).inc()
-        metrics.later(metrics.FOLLOWED.set, time.time())
-        metrics.later(metrics.BATCH.observe, len(batch))
-        metrics.later(metrics.COMMIT.observe, took_s)
+        metrics.LATER.add(metrics.FOLLOWED.set, time.time())
+        metrics.LATER.add(metrics.BATCH.observe, len(batch))
+        metrics.LATER.add(metrics.COMMIT.observe, took_s)
+        metrics.LATER.settle_if_due()
     except Exception as error:
         # A failure to count a metric must not fail a committed batch.
         LOG.error("commit_uncounted", exc_info=error)
@@ -245,7 +246,7 @@ def _commit(
 ) -> list[object]:
     begun_s = time.perf_counter()
     with store.write() as tx:
-        metrics.later(metrics.TURN.observe, time.perf_counter() - begun_s)
+        metrics.LATER.add(metrics.TURN.observe, time.perf_counter() - begun_s)
         batch += late(batch)
         outcomes: list[object] = [None] * len(batch)
         executor.begin(tx)

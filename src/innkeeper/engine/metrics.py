@@ -6,6 +6,7 @@ sum over all workers, including the workers that have ended.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -202,29 +203,40 @@ for _why in (BUSY, UNAVAILABLE, OVERTAKEN, FAILED):
     FAILURES.labels(_why)
 
 
-LATER_MAX = 1_000
-"""When so many observations are left for later, :func:`later` itself settles them."""
-_later: deque[tuple[Callable[[float], None], float]] = deque()
+SETTLES_EVERY_S = 1.0
 
 
-def later(count: Callable[[float], None], amount: float) -> None:
-    """Call ``count`` with the amount at the next :func:`settle`.
+class Later:
+    """Observations of the writer thread that the library counts later, many at once.
 
-    The writer thread counts in this way. Each observation of the library takes several
-    microseconds, and a multiple of that just after a flush, when the processor's caches are cold.
+    Each observation of the library takes several microseconds, and a multiple of that just after a
+    flush, when the processor's caches are cold.
     """
-    _later.append((count, amount))
-    if len(_later) >= LATER_MAX:
-        settle()
+
+    def __init__(self) -> None:
+        self._left: deque[tuple[Callable[[float], None], float]] = deque()
+        self._settled_s = time.perf_counter()
+
+    def add(self, count: Callable[[float], None], amount: float) -> None:
+        """Call ``count`` with the amount when the observations are settled."""
+        self._left.append((count, amount))
+
+    def settle(self) -> None:
+        """Let the library count all observations. Any thread may call this."""
+        self._settled_s = time.perf_counter()
+        # Another thread may take the last one meanwhile.
+        with suppress(IndexError):
+            while self._left:
+                count, amount = self._left.popleft()
+                count(amount)
+
+    def settle_if_due(self) -> None:
+        """Settle the observations, at most once in ``SETTLES_EVERY_S``."""
+        if time.perf_counter() - self._settled_s >= SETTLES_EVERY_S:
+            self.settle()
 
 
-def settle() -> None:
-    """Let the library count what was left for later. Any thread may call this."""
-    # Other threads may take the last one meanwhile.
-    with suppress(IndexError):
-        while _later:
-            count, amount = _later.popleft()
-            count(amount)
+LATER = Later()
 
 
 def booted(outcomes: Iterable[str]) -> None:
@@ -233,7 +245,7 @@ def booted(outcomes: Iterable[str]) -> None:
         child = _BOOTS_OF.get(each)
         if child is None:
             child = _BOOTS_OF[each] = BOOTS.labels(each)
-        later(child.inc, 1)
+        LATER.add(child.inc, 1)
 
 
 def waited(kind: str, seconds: float) -> None:
@@ -241,7 +253,7 @@ def waited(kind: str, seconds: float) -> None:
     child = _WAITED_OF.get(kind)
     if child is None:
         child = _WAITED_OF[kind] = WAITED.labels(kind)
-    later(child.observe, seconds)
+    LATER.add(child.observe, seconds)
 
 
 def planned_ahead(*, used: int, undone: int) -> None:
@@ -317,7 +329,7 @@ def forget(pid: int, folder: Path) -> None:
 
 def exposition(*, of_workers: bool = False) -> bytes:
     """Return this process's metrics, or all workers' metrics, in Prometheus' format."""
-    settle()
+    LATER.settle()
     if not of_workers:
         return generate_latest()
     registry = CollectorRegistry()

@@ -299,7 +299,7 @@ class PeriodicTasks:
         return 0
 
     def _measure(self) -> int:
-        metrics.settle()
+        metrics.LATER.settle()
         metrics.waiting(self._writer.waiting)
         for name, engine in self._store.engines._asdict().items():
             pool = engine.pool

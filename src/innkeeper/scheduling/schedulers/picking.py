@@ -187,7 +187,8 @@ def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int |
     ranks. Return the place, or None if no host is left. Also return all places with the best
     weight, if no other place took part in the draw. Otherwise, this array is empty.
     """
-    least = weights.max(initial=GONE)
+    # Up to tens of thousands of hosts, ``max`` takes longer, since it begins in Python.
+    least = weights[weights.argmax()] if weights.shape[0] else GONE
     if least == GONE:
         return None, NOBODY
     size = 1
