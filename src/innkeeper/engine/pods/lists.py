@@ -98,10 +98,10 @@ class Lists:
         self._filters.check(question.request, question.filters)
 
         def look(tx: Tx) -> tuple[list[Pod], PodHome | None]:
-            homes = routings.pods_of(tx, project_id, kind)
             by_id = {each.id: each for each in pods.every(tx)}
-            found = {} if marker is None else routings.homes(tx, kind, [marker])
-            return [by_id[each] for each in homes], found.get(marker or "")
+            found = [] if marker is None else routings.homes(tx, kind, [marker])
+            homes = routings.pods_of(tx, project_id, kind)
+            return [by_id[each] for each in homes], found[0][0] if found else None
 
         known, home = await self._clouds.engine.read(look)
         asked = [each for each in known if question.az_name in (None, each.az_name)]
@@ -221,11 +221,9 @@ class Lists:
         """
         request, ids = question.request, _at(page.ids, places)
         homes = await self._clouds.engine.read(lambda tx: routings.homes(tx, request.kind, ids))
-        of_homes = _by_home(list(map(homes.get, ids)), places)
+        homes = [each for each in homes if _is_in(each[0], pod, question)]
         shown: list[Sequence[int]] = []
-        for home, found in of_homes.items():
-            if home is None or not _is_in(home, pod, question):
-                continue
+        for home, found in _by_home(homes, ids, places).items():
             own = found
             if filters.here:
                 own = [each for each in found if filters.accept(partial(_value, page, each), home)]
@@ -264,15 +262,17 @@ def _at(column: Sequence[T], places: Sequence[int]) -> Sequence[T]:
 
 
 def _by_home(
-    homes: Sequence[PodHome | None], places: Sequence[int]
-) -> Mapping[PodHome | None, Sequence[int]]:
-    """Return the places of the rows of each home; ``None`` is that of unknown rows."""
-    if len(set(homes)) == 1:
+    homes: Sequence[tuple[PodHome, Sequence[str]]], ids: Sequence[str], places: Sequence[int]
+) -> Mapping[PodHome, Sequence[int]]:
+    """Return the places of the rows of each home. Rows without one are left out."""
+    if len(homes) == 1 and len(homes[0][1]) == len(ids):
         # The usual case, in which no row is looked at by itself.
-        return {homes[0]: places}
-    found: dict[PodHome | None, list[int]] = {}
-    for home, place in zip(homes, places, strict=True):
-        found.setdefault(home, []).append(place)
+        return {homes[0][0]: places}
+    home_of = {uuid: home for home, uuids in homes for uuid in uuids}
+    found: dict[PodHome, list[int]] = {}
+    for uuid, place in zip(ids, places, strict=True):
+        if uuid in home_of:
+            found.setdefault(home_of[uuid], []).append(place)
     return found
 
 

@@ -42,7 +42,7 @@ _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
 # As a part of the text, since the ids are the only parameters.
 _COMMA: Any = sa.literal_column(f"'{COMMA}'")
 _HOME = records.columns(pod_routings, PodHome)
-# SELECT resource_type, ..., group_concat(top_id, ',') ... GROUP BY resource_type, ...
+# SELECT group_concat(top_id, ','), resource_type, ... GROUP BY resource_type, ...
 # The resources of a project mostly have the same home. With a row for each of them, the driver
 # would give away the interpreter and take it again a thousand times.
 _HOMES = PreparedForIds(
@@ -53,11 +53,24 @@ _HOMES = PreparedForIds(
 _IS_OF = sa.and_(
     _C.top_id == sa.bindparam("wanted_id"), _C.resource_type == sa.bindparam("wanted_type")
 )
-# These are a part of each request for a server or volume.
+_PODS = (
+    sa.select(_C.pod_id)
+    .where(_C.resource_type == sa.bindparam("wanted_type"), _C.bottom_id.is_not(None))
+    .distinct()
+    .order_by(_C.pod_id)
+)
+# These are a part of each request for servers or volumes.
+_ALL_PODS = Prepared(_PODS)
+_PODS_OF = Prepared(_PODS.where(_C.project_id == sa.bindparam("project")))
 _ADD = Prepared(pod_routings.insert())
 _OF_RESOURCE = Prepared(_ROWS.where(_IS_OF))
 _IN_POD = Prepared(_ROWS.where(_IS_OF, _C.pod_id == sa.bindparam("wanted_pod")))
 _BY_ID = Prepared(_ROWS.where(_C.id == sa.bindparam("row_id")))
+_OPEN_WITH = Prepared(
+    _ROWS.where(_C.server_uuid == sa.bindparam("wanted_server"), _C.bottom_id.is_(None)).order_by(
+        _C.id
+    )
+)
 _REMOVE = Prepared(pod_routings.delete().where(_C.id == sa.bindparam("row_id")))
 NAMED = ("top_id", "bottom_id", "number", "updated_at")
 _IS_ROW = _C.id == sa.bindparam("row_id")
@@ -165,21 +178,23 @@ def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]
 
     Routings that no pod has confirmed do not count.
     """
-    query = sa.select(_C.pod_id).where(_C.resource_type == resource_type)
-    query = query.where(_C.bottom_id.is_not(None)).distinct().order_by(_C.pod_id)
-    if project_id is not None:
-        query = query.where(_C.project_id == project_id)
-    return list(tx.execute(query).scalars())
+    wanted: dict[str, object] = {"wanted_type": resource_type}
+    if project_id is None:
+        return [pod_id for (pod_id,) in _ALL_PODS.rows(tx, wanted)]
+    return [pod_id for (pod_id,) in _PODS_OF.rows(tx, {**wanted, "project": project_id})]
 
 
-def homes(tx: Tx, resource_type: str, ids: Iterable[str]) -> dict[str, PodHome]:
-    """Return the homes of those of these resources that a pod has confirmed, by their ids."""
-    found: dict[str, PodHome] = {}
+def homes(
+    tx: Tx, resource_type: str, ids: Iterable[str]
+) -> Sequence[tuple[PodHome, Sequence[str]]]:
+    """Return the homes of those of these resources that a pod has confirmed, with their ids."""
     # The ids that pods give have no comma.
-    for top_ids, kind, *home in _HOMES.rows(tx, [each for each in ids if COMMA not in each]):
-        if kind == resource_type:
-            found |= dict.fromkeys(top_ids.split(COMMA), PodHome(*home))
-    return found
+    rows = _HOMES.rows(tx, [each for each in ids if COMMA not in each])
+    return [
+        (PodHome(*home), top_ids.split(COMMA))
+        for top_ids, kind, *home in rows
+        if kind == resource_type
+    ]
 
 
 def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
@@ -230,8 +245,7 @@ def unused_groups(
 
 def open_with_server(tx: Tx, server_uuid: str) -> Sequence[PodRouting]:
     """Return the open routings of the volumes that a pod makes for a server, or for a create."""
-    query = _ROWS.where(_C.server_uuid == server_uuid, _C.bottom_id.is_(None)).order_by(_C.id)
-    return [PodRouting(*row) for row in tx.execute(query)]
+    return [PodRouting(*row) for row in _OPEN_WITH.rows(tx, {"wanted_server": server_uuid})]
 
 
 def change_with_server(tx: Tx, server_uuid: str, values: Mapping[str, object]) -> None:
