@@ -42,6 +42,8 @@ NULL, NUMBER, TEXT = range(3)
 """The first parts of comparable values: nulls come before numbers, and numbers before texts."""
 Rank = tuple[Comparable, ...]
 """The values of a row in the fields of an order, so that they can be compared."""
+RankedRow = tuple[Rank, str, Json]
+"""The rank of a row, its id, and the row. In a list that is alone, ranks are empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class ListOrder:
                 return mine < its if is_descending else mine > its
         return False
 
-    def sort(self, rows: list[tuple[Rank, Json]]) -> None:
+    def sort(self, rows: list[RankedRow]) -> None:
         """Sort rows in place. A sort is stable, so the last keys come first."""
         end = len(self.fields)
         for is_descending, keys in groupby(reversed(self.fields), key=itemgetter(1)):
@@ -85,11 +87,11 @@ class ListOrder:
             end = start
 
 
-def _part_of_rank(start: int, end: int) -> Callable[[tuple[Rank, Json]], Rank]:
+def _part_of_rank(start: int, end: int) -> Callable[[RankedRow], Rank]:
     return lambda each: each[0][start:end]
 
 
-_WHOLE_RANK: Callable[[tuple[Rank, Json]], Rank] = itemgetter(0)
+_WHOLE_RANK: Callable[[RankedRow], Rank] = itemgetter(0)
 
 
 def sort_query(kind: str, sort: Sort) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from innkeeper.domain.pods import Pod, PodHome
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
 from innkeeper.engine.pods.list_filters import PAGE, ListFilters, PodFilters
-from innkeeper.engine.pods.list_orders import ListOrder, Rank, Sort, sort_query
+from innkeeper.engine.pods.list_orders import ListOrder, Rank, RankedRow, Sort, sort_query
 from innkeeper.engine.pods.listed_rows import PodPage, RowLayouts
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.shown import DoorView
@@ -38,8 +38,6 @@ LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 PAGES_MAX = 200
 """So many pages of a pod are read for one page of the door."""
-Found = tuple[Rank, tuple[str, Json]]
-"""The rank of a row, its id, and the row. In a list that is alone, ranks are empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ class Lists:
         answers = await asyncio.gather(
             *(self._rows(each, question, order, after) for each in asked), return_exceptions=True
         )
-        rows: list[Found] = []
+        rows: list[RankedRow] = []
         has_more = False
         for pod, answer in zip(asked, answers, strict=True):
             if isinstance(answer, PodSilent):
@@ -129,9 +127,9 @@ class Lists:
         if not question.is_alone:
             order.sort(rows)
         has_more = bool(rows) and (has_more or len(rows) > question.limit)
-        shown = [each for _, each in rows[: question.limit]]
-        last = shown[-1][0] if shown else ""
-        return DoorPage([row for _, row in shown], has_more, missing, last)
+        shown = rows[: question.limit]
+        last = shown[-1][1] if shown else ""
+        return DoorPage([row for _, _, row in shown], has_more, missing, last)
 
     async def _after(
         self,
@@ -158,7 +156,7 @@ class Lists:
 
     async def _rows(
         self, pod: Pod, question: PodListQuestion, order: ListOrder, after: tuple[int, Rank] | None
-    ) -> tuple[list[Found], bool]:
+    ) -> tuple[list[RankedRow], bool]:
         """Return the rows of a pod after the marker, at most the limit, and whether it has more."""
         timeout_s = self._clouds.podding.pod_request_timeout_s
         try:
@@ -169,7 +167,7 @@ class Lists:
 
     async def _paged(
         self, pod: Pod, question: PodListQuestion, order: ListOrder, after: tuple[int, Rank] | None
-    ) -> tuple[list[Found], bool]:
+    ) -> tuple[list[RankedRow], bool]:
         login = await self._login(pod, question)
         filters = await self._filters.of_pod(pod, login, question.request, question.filters)
         asked = replace(question, filters=filters.sent)
@@ -178,7 +176,7 @@ class Lists:
         if question.needs_admin and question.project_id is not None:
             asked, login = await self._as_admin(pod, asked)
         marker = question.marker if after is not None and after[0] == pod.id else None
-        found: list[Found] = []
+        found: list[RankedRow] = []
         for _ in range(PAGES_MAX):
             page = await self._page_of(pod, login, asked, marker)
             ranks: Sequence[Rank] = [()] * len(page.ids)
@@ -191,9 +189,7 @@ class Lists:
             rows: Sequence[Json] = _at(page.rows, shown)
             if question.is_brief:
                 rows = list(map(page.layout.brief, rows))
-            found += zip(
-                _at(ranks, shown), zip(_at(page.ids, shown), rows, strict=True), strict=True
-            )
+            found += zip(_at(ranks, shown), _at(page.ids, shown), rows, strict=True)
             if len(found) >= question.limit or not page.has_more:
                 return found[: question.limit], page.has_more or len(found) > question.limit
             marker = page.ids[-1]

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.door import GROUP, MAY_TAKE, VOLUME
+from innkeeper.domain.door import GROUP, MAY_TAKE, SERVER, VOLUME
 from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodHome, PodRouting
 from innkeeper.domain.volumes import VolumeUsage
 from innkeeper.store import records
@@ -42,14 +42,21 @@ _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
 # As a part of the text, since the ids are the only parameters.
 _COMMA: Any = sa.literal_column(f"'{COMMA}'")
 _HOME = records.columns(pod_routings, PodHome)
-# SELECT group_concat(top_id, ','), resource_type, ... GROUP BY resource_type, ...
-# The resources of a project mostly have the same home. With a row for each of them, the driver
-# would give away the interpreter and take it again a thousand times.
-_HOMES = PreparedForIds(
-    sa.select(sa.func.aggregate_strings(_C.top_id, _COMMA), _C.resource_type, *_HOME)
-    .where(_C.top_id.in_(IDS), _C.bottom_id.is_not(None))
-    .group_by(_C.resource_type, *_HOME)
-)
+
+
+def _homes_of(resource_type: str) -> PreparedForIds:
+    # SELECT group_concat(top_id, ','), ... WHERE resource_type = 'server' ... GROUP BY ...
+    # The resources of a project mostly have the same home. With a row for each of them, the driver
+    # would give away the interpreter and take it again a thousand times.
+    kind: Any = sa.literal_column(f"'{resource_type}'")
+    return PreparedForIds(
+        sa.select(sa.func.aggregate_strings(_C.top_id, _COMMA), *_HOME)
+        .where(_C.top_id.in_(IDS), _C.resource_type == kind, _C.bottom_id.is_not(None))
+        .group_by(*_HOME)
+    )
+
+
+_HOMES = {each: _homes_of(each) for each in (SERVER, VOLUME)}
 _IS_OF = sa.and_(
     _C.top_id == sa.bindparam("wanted_id"), _C.resource_type == sa.bindparam("wanted_type")
 )
@@ -189,12 +196,8 @@ def homes(
 ) -> Sequence[tuple[PodHome, Sequence[str]]]:
     """Return the homes of those of these resources that a pod has confirmed, with their ids."""
     # The ids that pods give have no comma.
-    rows = _HOMES.rows(tx, [each for each in ids if COMMA not in each])
-    return [
-        (PodHome(*home), top_ids.split(COMMA))
-        for top_ids, kind, *home in rows
-        if kind == resource_type
-    ]
+    rows = _HOMES[resource_type].rows(tx, [each for each in ids if COMMA not in each])
+    return [(PodHome(*home), top_ids.split(COMMA)) for top_ids, *home in rows]
 
 
 def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
