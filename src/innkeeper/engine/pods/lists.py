@@ -38,6 +38,8 @@ LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 PAGES_MAX = 200
 """So many pages of a pod are read for one page of the door."""
+Homes = Sequence[tuple[PodHome, Sequence[str]]]
+"""The homes of resources, with their ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +98,10 @@ class Lists:
         self._filters.check(question.request, question.filters)
 
         def look(tx: Tx) -> tuple[list[Pod], PodHome | None]:
+            homes = routings.pods_of(tx, project_id, kind)
             by_id = {each.id: each for each in pods.every(tx)}
             found = [] if marker is None else routings.homes(tx, kind, [marker])
-            homes = routings.pods_of(tx, project_id, kind)
-            return [by_id[each] for each in homes], found[0][0] if found else None
+            return [by_id[each] for each in homes], _home_of(marker, found)
 
         known, home = await self._clouds.engine.read(look)
         asked = [each for each in known if question.az_name in (None, each.az_name)]
@@ -257,11 +259,15 @@ def _at(column: Sequence[T], places: Sequence[int]) -> Sequence[T]:
     return column if len(places) == len(column) else [column[place] for place in places]
 
 
+def _home_of(uuid: str | None, homes: Homes) -> PodHome | None:
+    return next((home for home, uuids in homes if uuid in uuids), None)
+
+
 def _by_home(
-    homes: Sequence[tuple[PodHome, Sequence[str]]], ids: Sequence[str], places: Sequence[int]
+    homes: Homes, ids: Sequence[str], places: Sequence[int]
 ) -> Mapping[PodHome, Sequence[int]]:
     """Return the places of the rows of each home. Rows without one are left out."""
-    if len(homes) == 1 and len(homes[0][1]) == len(ids):
+    if len(homes) == 1 and set(homes[0][1]).issuperset(ids):
         # The usual case, in which no row is looked at by itself.
         return {homes[0][0]: places}
     home_of = {uuid: home for home, uuids in homes for uuid in uuids}
