@@ -11,7 +11,7 @@ import pytest
 from innkeeper.clients.pods import PodAnswer
 from innkeeper.domain.door import SERVER, VOLUME, Json
 from innkeeper.domain.errors import Invalid
-from innkeeper.engine.pods.list_orders import ListOrder, Rank
+from innkeeper.engine.pods.list_orders import ListOrder, RankedRow
 from innkeeper.engine.pods.listed_rows import RowLayouts
 
 ROWS: list[dict[str, Json]] = [
@@ -25,11 +25,11 @@ for _row in ROWS:
 NEWEST = [("created_at", True), ("uuid", True)]
 
 
-def ranked(order: ListOrder) -> list[tuple[Rank, str]]:
-    """Return the ranks of rows, with their ids."""
+def ranked(order: ListOrder) -> list[RankedRow]:
+    """Return the rows with their ranks and ids."""
     body = msgspec.json.encode({"servers": ROWS})
     page = RowLayouts().page((), "servers", PodAnswer(200, {}, body))
-    return list(zip(order.ranks(page), page.ids, strict=True))
+    return list(zip(order.ranks(page), page.ids, page.rows, strict=True))
 
 
 def value_of(name: str, row: dict[str, Json]) -> str:
@@ -41,9 +41,9 @@ def test_numbers_of_any_size_have_an_order() -> None:
     order = ListOrder.of(VOLUME, [("size", False), ("id", False)])
     sizes: list[Json] = [10**400, 2.5, -(10**400), True]
     rows = [{"id": str(place), "size": size} for place, size in enumerate(sizes)]
-    ranks = [(order.rank(row), row["id"]) for row in rows]
+    ranks = [(order.rank(row), str(row["id"]), row) for row in rows]
     order.sort(ranks)
-    assert [uuid for _, uuid in ranks] == ["2", "3", "1", "0"]
+    assert [uuid for _, uuid, _ in ranks] == ["2", "3", "1", "0"]
 
 
 @pytest.mark.parametrize("ways", list(product([True, False], repeat=4)))
@@ -55,15 +55,15 @@ def test_rows_are_sorted_by_each_key_in_its_own_direction(ways: tuple[bool, ...]
     expected = list(ROWS)
     for name, is_descending in zip(("id", "created", "updated", "name"), ways[::-1], strict=True):
         expected.sort(key=partial(value_of, name), reverse=is_descending)
-    assert [uuid for _, uuid in rows] == [each["id"] for each in expected]
-    for place, (rank, _) in enumerate(rows):
-        after = [order.is_after(each, rank) for each, _ in rows]
+    assert [uuid for _, uuid, _ in rows] == [each["id"] for each in expected]
+    for place, (rank, _, _) in enumerate(rows):
+        after = [order.is_after(each, rank) for each, _, _ in rows]
         assert after == [other > place for other in range(len(rows))]
 
 
 def test_a_marker_is_compared_with_rows_of_pages() -> None:
     order = ListOrder.of(SERVER, NEWEST)
-    assert [order.rank(row) for row in ROWS] == [rank for rank, _ in ranked(order)]
+    assert [order.rank(row) for row in ROWS] == [rank for rank, _, _ in ranked(order)]
 
 
 def test_an_unknown_key_is_refused() -> None:

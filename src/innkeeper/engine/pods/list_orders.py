@@ -6,9 +6,9 @@ in which its rows are compared here by the values that it shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, repeat
 from operator import itemgetter
 
 from innkeeper.domain.door import SERVER, Json
@@ -38,8 +38,12 @@ SORTS = {
 Sort = Sequence[tuple[str, bool]]
 """Keys, each with whether it is in descending order."""
 Comparable = tuple[int, Json]
+NULL, NUMBER, TEXT = range(3)
+"""The first parts of comparable values: nulls come before numbers, and numbers before texts."""
 Rank = tuple[Comparable, ...]
 """The values of a row in the fields of an order, so that they can be compared."""
+RankedRow = tuple[Rank, str, Json]
+"""The rank of a row, its id, and the row. In a list that is alone, ranks are empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class ListOrder:
     def ranks(self, page: PodPage) -> list[Rank]:
         """Return the ranks of the rows of a page."""
         columns = (values(page.rows, page.layout.value(name)) for name, _ in self.fields)
-        return list(zip(*(map(_comparable, each) for each in columns), strict=True))
+        return list(zip(*map(_comparables, columns), strict=True))
 
     def is_after(self, rank: Rank, other: Rank) -> bool:
         """Return whether the row with the first rank comes after that with the other one."""
@@ -72,7 +76,7 @@ class ListOrder:
                 return mine < its if is_descending else mine > its
         return False
 
-    def sort(self, rows: list[tuple[Rank, Json]]) -> None:
+    def sort(self, rows: list[RankedRow]) -> None:
         """Sort rows in place. A sort is stable, so the last keys come first."""
         end = len(self.fields)
         for is_descending, keys in groupby(reversed(self.fields), key=itemgetter(1)):
@@ -83,11 +87,11 @@ class ListOrder:
             end = start
 
 
-def _part_of_rank(start: int, end: int) -> Callable[[tuple[Rank, Json]], Rank]:
+def _part_of_rank(start: int, end: int) -> Callable[[RankedRow], Rank]:
     return lambda each: each[0][start:end]
 
 
-_WHOLE_RANK: Callable[[tuple[Rank, Json]], Rank] = itemgetter(0)
+_WHOLE_RANK: Callable[[RankedRow], Rank] = itemgetter(0)
 
 
 def sort_query(kind: str, sort: Sort) -> list[tuple[str, str]]:
@@ -98,10 +102,17 @@ def sort_query(kind: str, sort: Sort) -> list[tuple[str, str]]:
     return [("sort", ",".join(f"{key}:{word}" for key, word in words))]
 
 
+def _comparables(column: Sequence[Json]) -> Iterable[Comparable]:
+    # The usual case, in which no value is looked at by itself.
+    return (
+        zip(repeat(TEXT), column) if set(map(type, column)) == {str} else map(_comparable, column)
+    )
+
+
 def _comparable(value: Json) -> Comparable:
     """Return a value that can be compared with that of any other value. Nulls come first."""
     if type(value) is str:
-        return 2, value
+        return TEXT, value
     if value is None:
-        return 0, ""
-    return (1, value) if isinstance(value, int | float) else (2, str(value))
+        return NULL, ""
+    return (NUMBER, value) if isinstance(value, int | float) else (TEXT, str(value))

@@ -4,8 +4,8 @@ A page has up to a thousand rows with the same fields. The names of the fields a
 first page of a kind, whatever the pod is, and the next pages are decoded by them. Only fields
 whose values must be compared or changed become values; all others stay the text that the pod sent.
 
-Always true: no field of a row is lost. A page with a field that is not known yet, or with a value
-of another kind, is read as values first, and its fields are learnt.
+Always true: no field of a row is lost. A page with a field that is not known yet, without one that
+all rows had, or with a value of another kind, is read as values first, and its fields are learnt.
 """
 
 from __future__ import annotations
@@ -58,27 +58,34 @@ KINDS: Mapping[RowPart, Json] = {
     RowPart.WHOLE: Raw,
 }
 """The type that a field is decoded as."""
+UNCHANGED = frozenset({RowPart.ID, RowPart.PLAIN})
 
 
 @dataclass(frozen=True, slots=True)
 class RowLayout:
     """The fields of rows, in order, and the type that such rows are decoded as.
 
-    ``attributes`` are the names of the type's attributes, by the names of the fields.
+    Some rows may lack the ``optional`` fields. ``attributes`` are the names of the type's
+    attributes, by the names of the fields. Only administrators see the fields ``of_hosts``, and all
+    that may be changed are among those ``changing``. Of a value of one of the ``unnamed`` fields,
+    which all rows have, only a part may be changed.
     """
 
     parts: Mapping[str, RowPart]
+    optional: frozenset[str]
     attributes: Mapping[str, str]
+    of_hosts: Sequence[str]
+    changing: Mapping[str, RowPart]
+    unnamed: Sequence[str]
     decode: Callable[[bytes], Json]
 
     @staticmethod
-    def of(parts: Mapping[str, RowPart], key: str) -> RowLayout:
+    def of(parts: Mapping[str, RowPart], optional: frozenset[str], key: str) -> RowLayout:
         """Return the layout for rows under a ``key`` of a body. Raises :class:`PodSilent`."""
         attributes = {name: f"f{place}" for place, name in enumerate(parts)}
         fields = [
-            (attributes[name], KINDS[part], *(() if part is RowPart.ID else (UNSET,)))
-            # A field without a default must come first.
-            for name, part in sorted(parts.items(), key=lambda each: each[1] is not RowPart.ID)
+            (attributes[name], KINDS[part], *((UNSET,) if name in optional else ()))
+            for name, part in parts.items()
         ]
         try:
             row = msgspec.defstruct(
@@ -86,6 +93,7 @@ class RowLayout:
                 fields,
                 rename={each: name for name, each in attributes.items()},
                 forbid_unknown_fields=True,
+                kw_only=True,
                 gc=False,
             )
         except ValueError as error:
@@ -96,7 +104,19 @@ class RowLayout:
             [("rows", list[row]), ("links", Raw, UNSET)],  # type: ignore[valid-type]
             rename={"rows": key, "links": f"{key}_links"},
         )
-        return RowLayout(parts, attributes, msgspec.json.Decoder(page).decode)
+        return RowLayout(
+            parts,
+            optional,
+            attributes,
+            list(filter(is_of_hosts, parts)),
+            {name: part for name, part in parts.items() if part not in UNCHANGED},
+            [
+                name
+                for name, part in parts.items()
+                if part is RowPart.WHOLE and name not in optional and not is_named(name)
+            ],
+            msgspec.json.Decoder(page).decode,
+        )
 
     def value(self, name: str) -> Callable[[Json], Json]:
         """Return a function that returns the value of a field of a row."""
@@ -119,7 +139,8 @@ class RowLayout:
                 parts[name] = _wider(parts.get(name), _part(name, value))
         if len(parts) > FIELDS_MAX:
             raise PodSilent(NO_LIST, may_have_arrived=True)
-        return RowLayout.of(parts, key)
+        lacking = (parts.keys() - row.keys() for row in rows)
+        return RowLayout.of(parts, self.optional.union(*lacking), key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +184,7 @@ class RowLayouts:
         if not isinstance(rows, list) or not all(map(_is_row, rows)):
             raise PodSilent(NO_LIST, may_have_arrived=True)
         if known is None:
-            known = RowLayout.of({ID: RowPart.ID}, key)
+            known = RowLayout.of({ID: RowPart.ID}, frozenset(), key)
         return known.with_rows(key, rows)
 
 
@@ -191,14 +212,15 @@ def _part(name: str, value: Json) -> RowPart:
         return RowPart.METADATA
     if name in WHOLE or name in HIDDEN or isinstance(value, dict | list):
         return RowPart.WHOLE
-    if is_special(name):
+    if is_named(name):
         return RowPart.TEXT if is_text else RowPart.WHOLE
     return RowPart.PLAIN
 
 
-def is_special(name: str) -> bool:
-    """Return whether a field has a text that the door may change."""
-    return name in TEXTS or name in ZONES or name.rpartition(":")[2] in PROJECTS
+def is_named(name: str) -> bool:
+    """Return whether the door may change the value of a field because of the field's name."""
+    has_text = name in TEXTS or name in ZONES or name.rpartition(":")[2] in PROJECTS
+    return has_text or name in WHOLE or name in HIDDEN
 
 
 def is_of_hosts(name: str) -> bool:

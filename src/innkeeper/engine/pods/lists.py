@@ -25,7 +25,7 @@ from innkeeper.domain.pods import Pod, PodHome
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
 from innkeeper.engine.pods.list_filters import PAGE, ListFilters, PodFilters
-from innkeeper.engine.pods.list_orders import ListOrder, Rank, Sort, sort_query
+from innkeeper.engine.pods.list_orders import ListOrder, Rank, RankedRow, Sort, sort_query
 from innkeeper.engine.pods.listed_rows import PodPage, RowLayouts
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.shown import DoorView
@@ -38,8 +38,8 @@ LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 PAGES_MAX = 200
 """So many pages of a pod are read for one page of the door."""
-Found = tuple[Rank, tuple[str, Json]]
-"""The rank of a row, its id, and the row. In a list that is alone, ranks are empty."""
+Homes = Sequence[tuple[PodHome, Sequence[str]]]
+"""The homes of resources, with their ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class Lists:
         def look(tx: Tx) -> tuple[list[Pod], PodHome | None]:
             homes = routings.pods_of(tx, project_id, kind)
             by_id = {each.id: each for each in pods.every(tx)}
-            found = {} if marker is None else routings.homes(tx, kind, [marker])
-            return [by_id[each] for each in homes], found.get(marker or "")
+            found = [] if marker is None else routings.homes(tx, kind, [marker])
+            return [by_id[each] for each in homes], _home_of(marker, found)
 
         known, home = await self._clouds.engine.read(look)
         asked = [each for each in known if question.az_name in (None, each.az_name)]
@@ -115,7 +115,7 @@ class Lists:
         answers = await asyncio.gather(
             *(self._rows(each, question, order, after) for each in asked), return_exceptions=True
         )
-        rows: list[Found] = []
+        rows: list[RankedRow] = []
         has_more = False
         for pod, answer in zip(asked, answers, strict=True):
             if isinstance(answer, PodSilent):
@@ -129,9 +129,9 @@ class Lists:
         if not question.is_alone:
             order.sort(rows)
         has_more = bool(rows) and (has_more or len(rows) > question.limit)
-        shown = [each for _, each in rows[: question.limit]]
-        last = shown[-1][0] if shown else ""
-        return DoorPage([row for _, row in shown], has_more, missing, last)
+        shown = rows[: question.limit]
+        last = shown[-1][1] if shown else ""
+        return DoorPage([row for _, _, row in shown], has_more, missing, last)
 
     async def _after(
         self,
@@ -158,7 +158,7 @@ class Lists:
 
     async def _rows(
         self, pod: Pod, question: PodListQuestion, order: ListOrder, after: tuple[int, Rank] | None
-    ) -> tuple[list[Found], bool]:
+    ) -> tuple[list[RankedRow], bool]:
         """Return the rows of a pod after the marker, at most the limit, and whether it has more."""
         timeout_s = self._clouds.podding.pod_request_timeout_s
         try:
@@ -169,7 +169,7 @@ class Lists:
 
     async def _paged(
         self, pod: Pod, question: PodListQuestion, order: ListOrder, after: tuple[int, Rank] | None
-    ) -> tuple[list[Found], bool]:
+    ) -> tuple[list[RankedRow], bool]:
         login = await self._login(pod, question)
         filters = await self._filters.of_pod(pod, login, question.request, question.filters)
         asked = replace(question, filters=filters.sent)
@@ -178,7 +178,7 @@ class Lists:
         if question.needs_admin and question.project_id is not None:
             asked, login = await self._as_admin(pod, asked)
         marker = question.marker if after is not None and after[0] == pod.id else None
-        found: list[Found] = []
+        found: list[RankedRow] = []
         for _ in range(PAGES_MAX):
             page = await self._page_of(pod, login, asked, marker)
             ranks: Sequence[Rank] = [()] * len(page.ids)
@@ -191,9 +191,7 @@ class Lists:
             rows: Sequence[Json] = _at(page.rows, shown)
             if question.is_brief:
                 rows = list(map(page.layout.brief, rows))
-            found += zip(
-                _at(ranks, shown), zip(_at(page.ids, shown), rows, strict=True), strict=True
-            )
+            found += zip(_at(ranks, shown), _at(page.ids, shown), rows, strict=True)
             if len(found) >= question.limit or not page.has_more:
                 return found[: question.limit], page.has_more or len(found) > question.limit
             marker = page.ids[-1]
@@ -221,11 +219,9 @@ class Lists:
         """
         request, ids = question.request, _at(page.ids, places)
         homes = await self._clouds.engine.read(lambda tx: routings.homes(tx, request.kind, ids))
-        of_homes = _by_home(list(map(homes.get, ids)), places)
+        homes = [each for each in homes if _is_in(each[0], pod, question)]
         shown: list[Sequence[int]] = []
-        for home, found in of_homes.items():
-            if home is None or not _is_in(home, pod, question):
-                continue
+        for home, found in _by_home(homes, ids, places).items():
             own = found
             if filters.here:
                 own = [each for each in found if filters.accept(partial(_value, page, each), home)]
@@ -263,16 +259,22 @@ def _at(column: Sequence[T], places: Sequence[int]) -> Sequence[T]:
     return column if len(places) == len(column) else [column[place] for place in places]
 
 
+def _home_of(uuid: str | None, homes: Homes) -> PodHome | None:
+    return next((home for home, uuids in homes if uuid in uuids), None)
+
+
 def _by_home(
-    homes: Sequence[PodHome | None], places: Sequence[int]
-) -> Mapping[PodHome | None, Sequence[int]]:
-    """Return the places of the rows of each home; ``None`` is that of unknown rows."""
-    if len(set(homes)) == 1:
+    homes: Homes, ids: Sequence[str], places: Sequence[int]
+) -> Mapping[PodHome, Sequence[int]]:
+    """Return the places of the rows of each home. Rows without one are left out."""
+    if len(homes) == 1 and set(homes[0][1]).issuperset(ids):
         # The usual case, in which no row is looked at by itself.
-        return {homes[0]: places}
-    found: dict[PodHome | None, list[int]] = {}
-    for home, place in zip(homes, places, strict=True):
-        found.setdefault(home, []).append(place)
+        return {homes[0][0]: places}
+    home_of = {uuid: home for home, uuids in homes for uuid in uuids}
+    found: dict[PodHome, list[int]] = {}
+    for uuid, place in zip(ids, places, strict=True):
+        if uuid in home_of:
+            found.setdefault(home_of[uuid], []).append(place)
     return found
 
 

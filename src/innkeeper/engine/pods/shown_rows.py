@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from operator import attrgetter
@@ -21,14 +21,7 @@ from msgspec import UNSET, Raw
 
 from innkeeper.clients.pods import PodSilent
 from innkeeper.domain.door import MARK, Json
-from innkeeper.engine.pods.listed_rows import (
-    LINKS,
-    Row,
-    RowLayout,
-    RowPart,
-    is_of_hosts,
-    is_special,
-)
+from innkeeper.engine.pods.listed_rows import LINKS, Row, RowLayout, RowPart, is_named
 from innkeeper.engine.pods.shown import (
     DEPTH_MAX,
     HIDDEN,
@@ -51,7 +44,6 @@ WORDS = (
 )
 """JSON without any of these has no name of a field that may be changed. With a backslash, names can
 be written in other ways."""
-UNCHANGED = frozenset({RowPart.ID, RowPart.PLAIN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +59,24 @@ class RowView:
         A field of all rows is changed before the next one, so that most of the loops are not
         Python's.
         """
-        for name, part in self.layout.parts.items():
-            if not self.view.is_admin and is_of_hosts(name):
-                _set(rows, self.layout.attributes[name], repeat(UNSET))
-                continue
-            if part in UNCHANGED:
-                continue
-            column = _Column.of(rows, ids, self.layout.attributes[name])
+        layout, attributes = self.layout, self.layout.attributes
+        parts = dict(layout.changing)
+        if not self.view.is_admin:
+            for name in layout.of_hosts:
+                parts.pop(name, None)
+                _set(rows, attributes[name], repeat(UNSET))
+        usual = [name for name in layout.unnamed if name in parts]
+        if not _may_change(_joined(rows, [attributes[name] for name in usual])):
+            for name in usual:
+                del parts[name]
+        for name, part in parts.items():
+            column = _Column.of(rows, ids, attributes[name])
             if part is RowPart.METADATA:
-                for metadata in filter(None, column.values):
-                    metadata.pop(MARK, None)
+                _run(dict.pop, filter(None, column.values), repeat(MARK), repeat(None))
             elif name in HIDDEN:
                 _set(column.rows, column.attribute, repeat(None))
             elif part is RowPart.TEXT:
-                column.change(partial(self._text, name))
+                column.change(column.values, partial(self._text, name))
             elif name == LINKS:
                 self._change_links(column)
             else:
@@ -90,10 +86,9 @@ class RowView:
         return None if text is None else self.view.text(name, text)
 
     def _change_whole(self, name: str, column: _Column) -> None:
-        is_named = name in WHOLE or is_special(name)
-        told = replace(column, values=list(map(bytes, column.values)))
-        if is_named or any(map(_may_change, set(told.values))):
-            told.change(partial(self._shown, name))
+        told = list(map(bytes, column.values))
+        if is_named(name) or _may_change(set(told)):
+            column.change(told, partial(self._shown, name))
 
     def _shown(self, name: str, told: bytes) -> Raw:
         """Return a field as the door shows it."""
@@ -104,18 +99,18 @@ class RowView:
 
     def _change_links(self, column: _Column) -> None:
         """Change the links of rows, which mostly differ only in the id."""
-        is_plain = _are_plain(column.ids)
-        told: list[bytes] = []
-        shown: list[bytes] = []
-        moved: list[Raw] = []
-        for raw, uuid in zip(map(bytes, column.values), map(str.encode, column.ids), strict=True):
-            if not told or uuid.join(told) != raw:
-                if not is_plain or NOTHING in raw or b"\\" in raw:
-                    moved.append(self._shown(LINKS, raw))
-                    continue
-                told = raw.split(uuid)
-                shown = bytes(self._shown(LINKS, NOTHING.join(told))).split(NOTHING)
-            moved.append(Raw(uuid.join(shown)))
+        told, uuids = list(map(bytes, column.values)), list(map(str.encode, column.ids))
+        parts = _parts_between(told, uuids)
+        if parts is None:
+            column.change(told, partial(self._shown, LINKS))
+            return
+        shown = bytes(self._shown(LINKS, NOTHING.join(parts))).split(NOTHING)
+        moved = list(map(Raw, map(bytes.join, uuids, repeat(shown))))
+        expected = list(map(bytes.join, uuids, repeat(parts)))
+        if told != expected:
+            for place, (raw, usual) in enumerate(zip(told, expected, strict=True)):
+                if raw != usual:
+                    moved[place] = self._shown(LINKS, raw)
         _set(column.rows, column.attribute, moved)
 
 
@@ -137,27 +132,48 @@ class _Column:
         parts = ([each[place] for place in places] for each in (rows, values, ids))
         return _Column(attribute, *parts)
 
-    def change(self, make: Callable[[Json], Json]) -> None:
-        """Replace each value by what is made from it. Equal values are made once."""
-        made = {each: make(each) for each in set(self.values)}
+    def change(self, told: Sequence[Json], make: Callable[[Json], Json]) -> None:
+        """Replace each value by what is made from what the pod told. Equal ones are made once."""
+        made = {each: make(each) for each in set(told)}
         if any(key != each for key, each in made.items()):
-            _set(self.rows, self.attribute, map(made.__getitem__, self.values))
+            _set(self.rows, self.attribute, map(made.__getitem__, told))
 
 
-def _are_plain(ids: Sequence[str]) -> bool:
-    """Return whether an address means the same with any of these ids in the place of another."""
-    text = "".join(ids)
-    is_plain = text.isascii() and text.replace("-", "").isalnum()
-    return is_plain and min(map(len, ids)) >= ID_CHARS_MIN
+def _parts_between(told: Sequence[bytes], uuids: Sequence[bytes]) -> Sequence[bytes] | None:
+    """Return what is before, between and after the ids in the links of the first row.
+
+    It is ``None`` if an address could mean something else with any of these ids in the place of
+    another.
+    """
+    # Only letters and digits of ASCII count here.
+    if not b"".join(uuids).replace(b"-", b"").isalnum():
+        return None
+    first = told[0]
+    if min(map(len, uuids)) < ID_CHARS_MIN or NOTHING in first or b"\\" in first:
+        return None
+    return first.split(uuids[0])
 
 
 def _set(rows: Iterable[Row], attribute: str, values: Iterable[Json]) -> None:
-    deque(map(setattr, rows, repeat(attribute), values), maxlen=0)
+    _run(setattr, rows, repeat(attribute), values)
 
 
-def _may_change(told: bytes) -> bool:
-    """Return whether a part of a value may be changed, or is nested too deeply."""
-    if told.count(b"{") + told.count(b"[") >= DEPTH_MAX:
+def _run(act: Callable[[Row, Json, Json], object], *arguments: Iterable[Json]) -> None:
+    """Call a function with the values of each row."""
+    deque(map(act, *arguments), maxlen=0)
+
+
+def _joined(rows: Iterable[Row], attributes: Sequence[str]) -> Iterable[bytes]:
+    """Return the different texts that rows have in these fields together."""
+    if not attributes:
+        return ()
+    # A getter of a single attribute would return no tuple.
+    return set(map(b"\n".join, map(attrgetter(*attributes, attributes[0]), rows)))
+
+
+def _may_change(told: Iterable[bytes]) -> bool:
+    """Return whether a part of one of these values may be changed, or is nested too deeply."""
+    if any(each.count(b"{") + each.count(b"[") >= DEPTH_MAX for each in told):
         return True
-    # To search a string takes a fifth of the time.
-    return any(map(told.decode().__contains__, WORDS))
+    # To search a string takes a fifth of the time. No word has the end of a line.
+    return any(map(b"\n".join(told).decode().__contains__, WORDS))

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.door import GROUP, MAY_TAKE, VOLUME
+from innkeeper.domain.door import GROUP, MAY_TAKE, SERVER, VOLUME
 from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodHome, PodRouting
 from innkeeper.domain.volumes import VolumeUsage
 from innkeeper.store import records
@@ -42,22 +42,42 @@ _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
 # As a part of the text, since the ids are the only parameters.
 _COMMA: Any = sa.literal_column(f"'{COMMA}'")
 _HOME = records.columns(pod_routings, PodHome)
-# SELECT resource_type, ..., group_concat(top_id, ',') ... GROUP BY resource_type, ...
-# The resources of a project mostly have the same home. With a row for each of them, the driver
-# would give away the interpreter and take it again a thousand times.
-_HOMES = PreparedForIds(
-    sa.select(sa.func.aggregate_strings(_C.top_id, _COMMA), _C.resource_type, *_HOME)
-    .where(_C.top_id.in_(IDS), _C.bottom_id.is_not(None))
-    .group_by(_C.resource_type, *_HOME)
-)
+
+
+def _homes_of(resource_type: str) -> PreparedForIds:
+    # SELECT group_concat(top_id, ','), ... WHERE resource_type = 'server' ... GROUP BY ...
+    # The resources of a project mostly have the same home. With a row for each of them, the driver
+    # would give away the interpreter and take it again a thousand times.
+    kind: Any = sa.literal_column(f"'{resource_type}'")
+    return PreparedForIds(
+        sa.select(sa.func.aggregate_strings(_C.top_id, _COMMA), *_HOME)
+        .where(_C.top_id.in_(IDS), _C.resource_type == kind, _C.bottom_id.is_not(None))
+        .group_by(*_HOME)
+    )
+
+
+_HOMES = {each: _homes_of(each) for each in (SERVER, VOLUME)}
 _IS_OF = sa.and_(
     _C.top_id == sa.bindparam("wanted_id"), _C.resource_type == sa.bindparam("wanted_type")
 )
-# These are a part of each request for a server or volume.
+_PODS = (
+    sa.select(_C.pod_id)
+    .where(_C.resource_type == sa.bindparam("wanted_type"), _C.bottom_id.is_not(None))
+    .distinct()
+    .order_by(_C.pod_id)
+)
+# These are a part of each request for servers or volumes.
+_ALL_PODS = Prepared(_PODS)
+_PODS_OF = Prepared(_PODS.where(_C.project_id == sa.bindparam("project")))
 _ADD = Prepared(pod_routings.insert())
 _OF_RESOURCE = Prepared(_ROWS.where(_IS_OF))
 _IN_POD = Prepared(_ROWS.where(_IS_OF, _C.pod_id == sa.bindparam("wanted_pod")))
 _BY_ID = Prepared(_ROWS.where(_C.id == sa.bindparam("row_id")))
+_OPEN_WITH = Prepared(
+    _ROWS.where(_C.server_uuid == sa.bindparam("wanted_server"), _C.bottom_id.is_(None)).order_by(
+        _C.id
+    )
+)
 _REMOVE = Prepared(pod_routings.delete().where(_C.id == sa.bindparam("row_id")))
 NAMED = ("top_id", "bottom_id", "number", "updated_at")
 _IS_ROW = _C.id == sa.bindparam("row_id")
@@ -81,13 +101,27 @@ def _with_server_to(names: tuple[str, ...]) -> Prepared:
 
 
 _CONFIRM = _setting(_IS_ROW & _C.bottom_id.is_(None), NAMED)
-# SELECT SUM(number), SUM(vcpus * number), ... over the resources of a project. Sums skip nulls.
+# SELECT SUM(alike * number), SUM(alike * number * vcpus), ... FROM (SELECT number, vcpus, ...,
+# count(*) AS alike over the resources of a project GROUP BY number, vcpus, ...). Sums skip nulls.
+# Most resources of a project are alike, and the index has them in this order. So there is little to
+# multiply.
+_AMOUNTS = (_C.number, _C.vcpus, _C.memory_mb, _C.size_gb)
+_ALIKE = (
+    sa.select(*_AMOUNTS, sa.func.count().label("alike"))
+    .where(
+        _C.project_id == sa.bindparam("project"), _C.resource_type == sa.bindparam("wanted_type")
+    )
+    .group_by(*_AMOUNTS)
+    .subquery()
+)
+_NUMBER = _ALIKE.c.alike * _ALIKE.c.number
 _USED = Prepared(
     sa.select(
-        sa.func.sum(_C.number),
-        *(sa.func.sum(each * _C.number) for each in (_C.vcpus, _C.memory_mb, _C.size_gb)),
-    ).where(
-        _C.project_id == sa.bindparam("project"), _C.resource_type == sa.bindparam("wanted_type")
+        sa.func.sum(_NUMBER),
+        *(
+            sa.func.sum(_NUMBER * each)
+            for each in (_ALIKE.c.vcpus, _ALIKE.c.memory_mb, _ALIKE.c.size_gb)
+        ),
     )
 )
 
@@ -165,21 +199,19 @@ def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]
 
     Routings that no pod has confirmed do not count.
     """
-    query = sa.select(_C.pod_id).where(_C.resource_type == resource_type)
-    query = query.where(_C.bottom_id.is_not(None)).distinct().order_by(_C.pod_id)
-    if project_id is not None:
-        query = query.where(_C.project_id == project_id)
-    return list(tx.execute(query).scalars())
+    wanted: dict[str, object] = {"wanted_type": resource_type}
+    if project_id is None:
+        return [pod_id for (pod_id,) in _ALL_PODS.rows(tx, wanted)]
+    return [pod_id for (pod_id,) in _PODS_OF.rows(tx, {**wanted, "project": project_id})]
 
 
-def homes(tx: Tx, resource_type: str, ids: Iterable[str]) -> dict[str, PodHome]:
-    """Return the homes of those of these resources that a pod has confirmed, by their ids."""
-    found: dict[str, PodHome] = {}
+def homes(
+    tx: Tx, resource_type: str, ids: Iterable[str]
+) -> Sequence[tuple[PodHome, Sequence[str]]]:
+    """Return the homes of those of these resources that a pod has confirmed, with their ids."""
     # The ids that pods give have no comma.
-    for top_ids, kind, *home in _HOMES.rows(tx, [each for each in ids if COMMA not in each]):
-        if kind == resource_type:
-            found |= dict.fromkeys(top_ids.split(COMMA), PodHome(*home))
-    return found
+    rows = _HOMES[resource_type].rows(tx, [each for each in ids if COMMA not in each])
+    return [(PodHome(*home), top_ids.split(COMMA)) for top_ids, *home in rows]
 
 
 def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
@@ -230,8 +262,7 @@ def unused_groups(
 
 def open_with_server(tx: Tx, server_uuid: str) -> Sequence[PodRouting]:
     """Return the open routings of the volumes that a pod makes for a server, or for a create."""
-    query = _ROWS.where(_C.server_uuid == server_uuid, _C.bottom_id.is_(None)).order_by(_C.id)
-    return [PodRouting(*row) for row in tx.execute(query)]
+    return [PodRouting(*row) for row in _OPEN_WITH.rows(tx, {"wanted_server": server_uuid})]
 
 
 def change_with_server(tx: Tx, server_uuid: str, values: Mapping[str, object]) -> None:
