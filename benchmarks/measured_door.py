@@ -23,6 +23,8 @@ COMPUTE, PODS = "/compute/v2.1", "/pods/v1.0"
 DIRECT = "bencher:direct"
 """The user of the servers that are made at the pods. The door knows nothing of this project."""
 PROJECT = TOKEN.partition(":")[2]
+AS_THE_DOOR = f"{ADMIN}:{PROJECT}"
+"""The caller for which the door lists the servers of a pod. It also gets their hosts."""
 TIMEOUT_S = 60.0
 ALLOCATIONS_PER_HOST = 9
 SETTLED_S = 0.02
@@ -104,9 +106,9 @@ class MeasuredCloud:
         """Delete one server."""
         self.ask("DELETE", f"{COMPUTE}/servers/{uuid}", token=token)
 
-    def listed(self, limit: int) -> bytes:
+    def listed(self, limit: int, token: str = TOKEN) -> bytes:
         """Return one page of servers of the measured project, as JSON."""
-        return self.ask("GET", f"{COMPUTE}/servers/detail?limit={limit}")
+        return self.ask("GET", f"{COMPUTE}/servers/detail?limit={limit}", token=token)
 
 
 SERVER = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -118,7 +119,7 @@ class World:
             self.table.set_facts_seen(index, NOW_S - 50 + moment)
 
     def plan(self, spec: RequestSpec, count: int) -> None:
-        wanted = RequestSpec(**{**_fields(spec), "count": count})
+        wanted = msgspec.structs.replace(spec, count=count)
         made = pick_all(self.memories, self.table, wanted, Choice())
         self.plans.append((wanted, made))
 
@@ -144,10 +145,6 @@ class World:
         assert memory.removed_by.tolist() == fresh.removed_by.tolist()
         assert memory.weights.tolist() == fresh.weights.tolist()
         assert memory.counts == fresh.counts
-
-
-def _fields(spec: RequestSpec) -> dict[str, Any]:
-    return {name: getattr(spec, name) for name in RequestSpec.__dataclass_fields__}
 
 
 PIPELINE = Pipeline(

@@ -232,7 +232,7 @@ def _count(batch: Sequence[PendingCommand], outcomes: Sequence[object], took_s: 
         for answer in boots:
             if isinstance(answer, Booted) and answer.refused_by is not None:
                 metrics.REFUSALS.labels(answer.refused_by).inc()
-        metrics.LATER.add(metrics.FOLLOWED.set, time.time())
+        metrics.FOLLOWED.set_to_current_time()
         metrics.LATER.add(metrics.BATCH.observe, len(batch))
         metrics.LATER.add(metrics.COMMIT.observe, took_s)
         metrics.LATER.settle_if_due()

@@ -51,6 +51,7 @@ def pick_all(
     entries: list[Entry] = []
     seen: dict[ProviderId, Generation] = {}
     equals = NOBODY
+    is_made = False
     try:
         for turn in range(spec.turn, spec.turn + spec.count):
             weights = field.weights
@@ -74,9 +75,10 @@ def pick_all(
             entries = _with_alternates(hosts, entries, spares, choice.alternates)
         is_short = len(entries) < spec.count
         gone = removals(field.taken, hosts, spec, with_missing=is_short)
-    except BaseException:
-        _give_back(hosts, spec, entries)
-        raise
+        is_made = True
+    finally:
+        if not is_made:
+            _give_back(hosts, spec, entries)
     return BuildPlan(tuple(entries), seen, hosts.host_count, field.candidates, gone)
 
 
@@ -106,6 +108,7 @@ def pick_named(
     found: list[int] = []
     entries: list[Entry] = []
     seen: dict[ProviderId, Generation] = {}
+    is_made = False
     try:
         for number, index in enumerate(wanted):
             left[index] -= 1
@@ -122,9 +125,10 @@ def pick_named(
                 field.took(index, entry.host)
         taken = [*field.steady, *_by_name(memories, field)]
         gone = removals(taken, hosts, spec, with_missing=False)
-    except BaseException:
-        _give_back(hosts, spec, entries)
-        raise
+        is_made = True
+    finally:
+        if not is_made:
+            _give_back(hosts, spec, entries)
     # Each server has its own decision, in which its host was the only candidate.
     made = BuildPlan(tuple(entries), seen, hosts.host_count, min(len(entries), 1), gone)
     return NamedPlan(made, tuple(found))

@@ -195,11 +195,13 @@ def _plan_or_fail(context: DecisionContext, pending: PendingBoot) -> None:
         depletion.undo(table, resolved.spec, plan)
         pending.record = decisions.of_refused(context, resolved, plan, moment)
         return
+    is_recorded = False
     try:
         pending.record = decisions.of_placed(context, resolved, plan, moment)
-    except BaseException:
-        depletion.undo(table, resolved.spec, plan)
-        raise
+        is_recorded = True
+    finally:
+        if not is_recorded:
+            depletion.undo(table, resolved.spec, plan)
     # This is done before the commit. The next request of the batch is then planned with the
     # generations that this claim will write.
     table.expect_claim(plan.seen)

@@ -13,7 +13,6 @@ import base64
 import binascii
 import ipaddress
 import json
-import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ import msgspec
 
 from innkeeper.domain.compute import BootRequest, Definitions
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.ids import IdSource, ServerId, canonical_uuid
+from innkeeper.domain.ids import ServerId, canonical_uuid
 from innkeeper.entrypoints.api.compute.servers import devices
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
@@ -39,9 +38,6 @@ NO_VOLUMES_ACROSS = "volumes are not supported with build plans, and in other zo
 NO_NETWORKS = 'Networks are not managed here: "networks" must be "auto" or "none".'
 FORCED_HOST = "os_compute_api:servers:create:forced_host"
 NAMED_BATCH = "os_compute_api:servers:create:reservation_id"
-LETTERS = string.digits + string.ascii_letters
-PAIRS = [first + second for first in LETTERS for second in LETTERS]
-"""All pairs of letters. A password is made of six of them."""
 NAME_CHARS_MAX = 255
 
 
@@ -255,23 +251,6 @@ def _batch_id(call: Call, body: ServerCreateRequest, first: ServerId) -> str:
         return str(body.zone["batch_id"])
     # The first server's id is time-ordered, so new batches are adjacent in the index.
     return f"r-{first}"
-
-
-def password(call: Call, body: ServerCreateRequest) -> str:
-    """Return the requested administrator password, or a new password if none was requested."""
-    return body.password or made_password(call.site.ids)
-
-
-def made_password(ids: IdSource) -> str:
-    """Return a new random password."""
-    return _three_pairs(ids.seed()) + _three_pairs(ids.seed())
-
-
-def _three_pairs(seed: int) -> str:
-    # A seed has 63 random bits, and three pairs need 36 of them.
-    rest, first = divmod(seed, len(PAIRS))
-    rest, second = divmod(rest, len(PAIRS))
-    return PAIRS[first] + PAIRS[second] + PAIRS[rest % len(PAIRS)]
 
 
 def _counts(call: Call, body: ServerCreateRequest) -> tuple[int, int]:

@@ -17,7 +17,8 @@ from innkeeper.entrypoints.api.compute.servers import tree_boots, tree_lists, vo
 from innkeeper.entrypoints.api.compute.servers import view as servers_view
 from innkeeper.entrypoints.api.compute.servers.access import found, found_whole
 from innkeeper.entrypoints.api.compute.servers.acting import in_words, initiator
-from innkeeper.entrypoints.api.compute.servers.bodies import checked_address, checked_body, password
+from innkeeper.entrypoints.api.compute.servers.bodies import checked_address, checked_body
+from innkeeper.entrypoints.api.compute.servers.passwords import made_password
 from innkeeper.entrypoints.api.compute.servers.selection import selection
 from innkeeper.entrypoints.api.compute.servers.tree_lists import OwnRow
 from innkeeper.entrypoints.api.paging import next_query
@@ -45,7 +46,7 @@ async def create(call: Call) -> Answer:
         "links": links,
         "OS-DCF:diskConfig": servers_view.DISK_CONFIG,
         "security_groups": [{"name": "default"}],
-        "adminPass": password(call, body),
+        "adminPass": body.password or made_password(call.site.ids),
     }
     return Answer(202, {"server": shown}, {"location": links[0]["href"]})
 

@@ -16,8 +16,8 @@ from innkeeper.entrypoints.api.compute.servers.action_schemas import (
     MIGRATE_LIVE,
     PASSWORD,
 )
-from innkeeper.entrypoints.api.compute.servers.bodies import made_password
 from innkeeper.entrypoints.api.compute.servers.moves import MoveOptions
+from innkeeper.entrypoints.api.compute.servers.passwords import made_password
 from innkeeper.entrypoints.api.compute.servers.schemas import BOOLEAN
 from innkeeper.entrypoints.api.compute.versions.edges import SERVER, Before, Down, Up
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
