@@ -7,9 +7,11 @@ import time
 
 DRAWN_BYTES = 10
 DRAWN_AT_ONCE = 256
-VERSION_7 = 0x7000_8000_0000_0000_0000
-"""The version and variant bits of a UUID, below its 48 bits of time."""
-RANDOM_74 = 0x0FFF_3FFF_FFFF_FFFF_FFFF
+DRAWN_DIGITS = 2 * DRAWN_BYTES
+SEED_DIGITS = 16
+VERSION = "7"
+VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+"""For each random digit, the digit with two of its bits, and the variant bits of a UUID."""
 
 
 class RandomIds:
@@ -21,28 +23,36 @@ class RandomIds:
     """
 
     def __init__(self) -> None:
-        self._drawn: list[bytes] = []
+        self._drawn: list[str] = []
+        self._beginning = 0, ""
 
     def uuid(self) -> str:
-        drawn = int.from_bytes(self._draw(), "big") & RANDOM_74
-        text = f"{time.time_ns() // 1_000_000 << 80 | VERSION_7 | drawn:032x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        now_ms = time.time_ns() // 1_000_000
+        # A request for many servers makes many ids in a millisecond. Other threads may set the
+        # beginning meanwhile, so the moment and its text are one value.
+        moment_ms, beginning = self._beginning
+        if moment_ms != now_ms:
+            digits = f"{now_ms:012x}"
+            beginning = f"{digits[:8]}-{digits[8:]}-{VERSION}"
+            self._beginning = now_ms, beginning
+        drawn = self._draw()
+        return f"{beginning}{drawn[:3]}-{VARIANTS[drawn[3]]}{drawn[4:7]}-{drawn[8:]}"
 
     def seed(self) -> int:
-        return int.from_bytes(self._draw()[:8], "big") >> 1
+        return int(self._draw()[:SEED_DIGITS], 16) >> 1
 
-    def _draw(self) -> bytes:
-        """Return random bytes that no other call returns."""
+    def _draw(self) -> str:
+        """Return random digits that no other call returns."""
         try:
             return self._drawn.pop()
         except IndexError:
             return self._draw_many()
 
-    def _draw_many(self) -> bytes:
+    def _draw_many(self) -> str:
         # Many are drawn at once, because each system call releases the interpreter, and the
-        # writer thread waits to get it back. No bytes are returned twice, even if two threads
+        # writer thread waits to get it back. No digits are returned twice, even if two threads
         # draw at the same time.
-        many = os.urandom(DRAWN_AT_ONCE * DRAWN_BYTES)
-        first, *others = (many[i : i + DRAWN_BYTES] for i in range(0, len(many), DRAWN_BYTES))
+        many = os.urandom(DRAWN_AT_ONCE * DRAWN_BYTES).hex()
+        first, *others = (many[i : i + DRAWN_DIGITS] for i in range(0, len(many), DRAWN_DIGITS))
         self._drawn += others
         return first

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
@@ -230,7 +231,8 @@ def test_an_entry_reveals_nothing(
 ) -> None:
     """Neither by its bytes, nor by their number, nor by being like another one."""
     first, second = (
-        replace(each, host=each.host.encode()[:10].decode(errors="ignore")) for each in places
+        structs.replace(each, host=each.host.encode()[:10].decode(errors="ignore"))
+        for each in places
     )
     entry = sealer(key).seal(first, scope, nonce, NOON)
     assert len(entry) == len(sealer(key).seal(second, scope, another, NOON))

@@ -275,3 +275,19 @@ def test_the_agent_of_a_new_host_counts_as_seen_from_its_first_boot(
     heard_at(cloud, moment)
     cloud.report(reported("d"))
     assert faults(behind.boot(behind.request(now=moment, forced_host="d", is_admin=True))) == [None]
+
+
+def test_the_first_hosts_of_a_zone_are_as_up_as_their_agent(tmp_path: Path) -> None:
+    first = cloud_in(tmp_path)
+    other = first.beside()
+    now = NOW + timedelta(minutes=10)
+    assert faults(other.boot(other.request(now=now))) != [None], "the zone has no hosts"
+    heard_at(first, now)
+    first.report(reported("a"))
+    assert faults(other.boot(other.request(now=now))) == [None]
+    later = now + timedelta(minutes=10)
+    assert faults(other.boot(other.request(now=later))) != [None], "the agent is silent"
+    for each in (first, other):
+        each.reread()
+        each.judge()
+        each.close()

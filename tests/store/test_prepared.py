@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -102,3 +104,23 @@ def test_few_rows_and_many_are_converted_alike(store: Store) -> None:
     expected = [(each["extra_specs"], NOW, True) for each in rows]
     assert found == expected
     assert sorted(together, key=str)[: FEW + 3] == sorted(expected, key=str)
+
+
+@dataclass(frozen=True)
+class NewTrait:
+    name: str
+    created_at: datetime
+    updated_at: datetime
+
+
+def test_records_are_written_as_mappings_with_their_fields_are(store: Store) -> None:
+    names = [f"CUSTOM_{number}" for number in range(FEW + 1)]
+    add = Prepared(traits.insert())
+    with store.write() as tx:
+        assert add.run_records(tx, [NewTrait(names[0], NOW, NOW)]) == 1
+        add.run_records(tx, [NewTrait(each, NOW, NOW) for each in names[1:]])
+        add.run(tx, [TRAIT])
+    with store.read() as tx:
+        found = sa.select(traits.c.name, traits.c.updated_at).where(traits.c.name.like("CUSTOM%"))
+        written = sorted(tx.execute(found).all())
+    assert written == sorted((each, NOW) for each in (*names, TRAIT["name"]))

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.ids import ServerId
 
@@ -186,12 +188,12 @@ class ZoneServerState:
     DELETING = "deleting"
 
 
-@dataclass(frozen=True, slots=True)
-class ZoneServer:
+class ZoneServer(msgspec.Struct, frozen=True):
     """A server in a child zone, or below it.
 
     An undecided boot batch with fewer than ``batch_min`` servers in all zones is undone. It is 0 if
-    the batch is decided, or if another zone decides.
+    the batch is decided, or if another zone decides. A request may need a thousand of these, so it
+    is a struct: a frozen dataclass takes ten times as long to make.
     """
 
     uuid: ServerId

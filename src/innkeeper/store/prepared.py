@@ -9,9 +9,9 @@ SQLAlchemy's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
@@ -66,25 +66,33 @@ class Prepared:
         """
         return self._execute(tx, rows).rowcount
 
+    def run_records(self, tx: Tx, records: Sequence[object]) -> int:
+        """Do what :meth:`run` does, for records (at least one) with at least two fields.
+
+        Their fields have the names of the parameters. No mapping is made for each of them.
+        """
+        text = self._text(tx.dialect, getattr(type(records[0]), "__match_args__", ()))
+        assert not text.constants, "the fields are all parameters"
+        return _executed(tx, text, list(map(attrgetter(*text.names), records))).rowcount
+
     def rows(self, tx: Tx, parameters: Mapping[str, Any]) -> list[Any]:
         """Return all rows of a query."""
         return self._reading.fetched(tx, self._execute(tx, [parameters]))
 
     def _execute(self, tx: Tx, rows: Sequence[Mapping[str, Any]]) -> DBAPICursor:
-        key = tx.dialect.dialect_description
-        text = self._texts.get(key)
-        if text is None:
-            text = self._texts[key] = self._compile(tx.dialect, rows[0].keys())
+        text = self._text(tx.dialect, rows[0].keys())
         if text.constants:
             rows = [{**text.constants, **row} for row in rows]
-        values: list[Any] = _converted(text.written, list(map(text.values, rows)))
-        if not text.is_positional:
-            values = [dict(zip(text.names, each, strict=True)) for each in values]
-        if len(values) == 1:
-            return driver.execute(tx, text.text, values[0])
-        return driver.execute_many(tx, text.text, values)
+        return _executed(tx, text, list(map(text.values, rows)))
 
-    def _compile(self, dialect: sa.Dialect, names: Any) -> _Text:
+    def _text(self, dialect: sa.Dialect, names: Collection[str]) -> _Text:
+        key = dialect.dialect_description
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[key] = self._compile(dialect, names)
+        return text
+
+    def _compile(self, dialect: sa.Dialect, names: Collection[str]) -> _Text:
         compiled = self._statement.compile(dialect=dialect, column_keys=list(names))
         order = compiled.positiontup if dialect.positional else list(compiled.binds)
         assert order is not None
@@ -101,6 +109,16 @@ class Prepared:
             ),
             dialect.positional,
         )
+
+
+def _executed(tx: Tx, text: _Text, rows: list[Any]) -> DBAPICursor:
+    """Execute a statement once for each row of parameters, which are in the order of the names."""
+    values = _converted(text.written, rows)
+    if not text.is_positional:
+        values = [dict(zip(text.names, each, strict=True)) for each in values]
+    if len(values) == 1:
+        return driver.execute(tx, text.text, values[0])
+    return driver.execute_many(tx, text.text, values)
 
 
 class PreparedForIds:

@@ -247,8 +247,9 @@ class ZoneTree:
         def plan(tx: Tx, context: DecisionContext) -> tuple[ZonePlan, Definitions, bool]:
             resolved = RequestResolver(tx, context, [request]).resolve(request)
             found = definitions.of_found(tx, request, resolved.flavor, resolved.image)
-            has_hosts = context.follower.table.host_count > 0
-            return dry_run.plan_resolved(tx, context, resolved), found, has_hosts
+            if not context.follower.table.host_count:
+                return ZonePlan((), resolved.request.count_max), found, False
+            return dry_run.plan_resolved(tx, context, resolved), found, True
 
         made, found, self.has_hosts = await engine.plan(plan, request.now)
         if request.definitions is None:

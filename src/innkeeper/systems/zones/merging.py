@@ -140,21 +140,13 @@ def merged(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int) -
     The offers of each zone keep their order, in which it picked them: it may weigh a host higher
     after a pick there. Of the first offers that are left of all zones, the best one comes next.
     """
-    lists = [own, *below]
-    # The first offers that are left, each made once, and a heap of them: weight, and list.
-    left = [iter(some) for some in lists]
-    firsts = [next(some, None) for some in left]
-    heads = [(-each.weight, number) for number, each in enumerate(firsts) if each is not None]
-    heapq.heapify(heads)
     found: dict[str, Place] = {}
-    while heads and len(found) < count:
-        _, number = heads[0]
-        offer, following = firsts[number], next(left[number], None)
-        assert offer is not None, "the list is in the heap"
-        found.setdefault(offer.item, offer)
-        firsts[number] = following
-        if following is None:
-            heapq.heappop(heads)
-        else:
-            heapq.heapreplace(heads, (-following.weight, number))
+    for each in heapq.merge(own, *below, key=_rank):
+        if len(found) >= count:
+            break
+        found.setdefault(each.item, each)
     return list(found.values())
+
+
+def _rank(offer: Weighed) -> float:
+    return -offer.weight

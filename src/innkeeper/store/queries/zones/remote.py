@@ -31,7 +31,7 @@ def add(tx: Tx, servers: Sequence[ZoneServer]) -> None:
     if not servers:
         return
     try:
-        _ADD.run(tx, [records.values(each) for each in servers])
+        _ADD.run_records(tx, servers)
     except sa.exc.IntegrityError as error:
         raise AlreadyExists(
             "A zone below already has, or is making, one of these servers."
