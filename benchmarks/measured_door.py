@@ -24,7 +24,7 @@ DIRECT = "bencher:direct"
 """The user of the servers that are made at the pods. The door knows nothing of this project."""
 PROJECT = TOKEN.partition(":")[2]
 AS_THE_DOOR = f"{ADMIN}:{PROJECT}"
-"""The caller for which the door lists the servers of a pod. It also gets their hosts."""
+"""The caller for which the door lists the servers of a pod. Pods send their hosts to it, too."""
 TIMEOUT_S = 60.0
 ALLOCATIONS_PER_HOST = 9
 SETTLED_S = 0.02

@@ -45,6 +45,8 @@ SQLITE = "sqlite"
 FEW_CLIENTS = 16
 LEADS_WITHIN_S = 30.0
 LOOKS_AGAIN_S = 0.1
+COUNTED_AFTER_S = 1.2
+"""A writer thread without work has counted its commits by then."""
 CONNECTS_S = 1.5
 """The others look for the leader once a second."""
 SEED = 2026
@@ -106,6 +108,7 @@ class Turns:
             _wait_for_leader(service, processes)
             for kind in self.questions:
                 self._ask(service, kind, max(self.plan.client_counts), WARM_UP_S)
+            time.sleep(COUNTED_AFTER_S)
             for clients in self.plan.client_counts:
                 found = ask(service, empty(), clients, self.plan.seconds)
                 self.yardsticks.setdefault((processes, clients), Outcome()).add(found)
@@ -117,6 +120,7 @@ class Turns:
         log = self.place / LOG
         said, commits, steps = log.stat().st_size, *_commits(service)
         found = self._ask(service, kind, clients, self.plan.seconds)
+        time.sleep(COUNTED_AFTER_S)
         commits_now, steps_now = _commits(service)
         tally.outcome.add(found)
         tally.done += found["done"]

@@ -222,10 +222,10 @@ def test_only_after_a_slow_flush_something_is_handed_over(
     queue.put(PendingCommand(Boot(cloud.request())))
     moments = itertools.count()
     planner = PlannerThread(queue, cloud.executor, 10, 10, lambda: next(moments) * flush_s)
-    planner.begin()
+    planner.begin(has_followed=True)
     planner.end()
     assert cloud.table.used["VCPU"].sum() == 1, "nothing is known about the first flush"
-    planner.begin()
+    planner.begin(has_followed=True)
     if planned:
         asyncio.run(until(lambda: cloud.table.used["VCPU"].sum() == 2))
     planner.end()

@@ -48,7 +48,7 @@ class KnowingPlanner:
         """See :class:`innkeeper.engine.executor.Planner`."""
         return bool(self.requests)
 
-    def begin(self) -> None:
+    def begin(self, *, has_followed: bool) -> None:
         """See :class:`innkeeper.engine.executor.Planner`."""
         requests, self.requests = self.requests, ()
         for each in requests:

@@ -1,7 +1,7 @@
 """Types of the zones room: entries of build plans, and the scopes that they are bound to.
 
-A plan has a thousand servers. What it has for each is a struct, since a frozen dataclass takes ten
-times as long to make.
+A plan may have a thousand servers. What it has for each is a struct, since a frozen dataclass takes
+ten times as long to make.
 """
 
 from __future__ import annotations

@@ -252,25 +252,27 @@ def _commit(
         executor.begin(tx)
         # Boots come first: they are decided on the host table as of the last commit, and the
         # other commands of the batch change the store.
-        _boot(tx, executor, batch, outcomes)
+        is_shown = _boot(tx, executor, batch, outcomes)
         _boot_entries(tx, executor, batch, outcomes)
         _decide_together(tx, executor, batch, outcomes)
         _write_together(tx, batch, outcomes)
         for i, each in enumerate(batch):
             if not isinstance(each.command, TOGETHER):
                 outcomes[i] = _alone(tx, executor, each.command)
-        if planner.is_needed or not all(isinstance(each.command, Boot) for each in batch):
-            # After boots alone, the table shows all of them already, and only lacks their place in
-            # the change feed. The next transaction reads that.
+        # After boots alone, only the table's place in the change feed is behind. The next
+        # transaction reads the feed from there.
+        has_followed = planner.is_needed or not is_shown
+        if has_followed:
             executor.follow(tx)
         # From here on, this thread only waits for the flush.
-        planner.begin()
+        planner.begin(has_followed=has_followed)
     return outcomes
 
 
 def _boot(
     tx: Tx, executor: Executor, batch: Sequence[PendingCommand], outcomes: list[object]
-) -> None:
+) -> bool:
+    """Carry out the boots. Return whether the host table then shows the whole batch."""
     boots: list[int] = []
     requests: list[BootRequest] = []
     for i, each in enumerate(batch):
@@ -285,6 +287,7 @@ def _boot(
         answers = executor.boot(tx, requests)
         for i, answer in zip(boots, answers, strict=True):
             outcomes[i] = answer
+    return len(boots) == len(batch)
 
 
 def _boot_entries(

@@ -61,8 +61,8 @@ class Planner(Protocol):
     def is_needed(self) -> bool:
         """Whether :meth:`begin` would take over the host table now."""
 
-    def begin(self) -> None:
-        """Take over the host table, which shows the batch that is about to be committed."""
+    def begin(self, *, has_followed: bool) -> None:
+        """Take over the host table, if it is needed and has followed the batch to be committed."""
 
     def end(self) -> None:
         """Give the host table back, if it was taken over."""
@@ -73,7 +73,7 @@ class NoPlanner:
 
     is_needed = False
 
-    def begin(self) -> None:
+    def begin(self, *, has_followed: bool) -> None:
         """See :class:`Planner`."""
 
     def end(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 
@@ -204,18 +203,22 @@ for _why in (BUSY, UNAVAILABLE, OVERTAKEN, FAILED):
 
 
 SETTLES_EVERY_S = 1.0
+"""How often the writer thread lets the library count its observations."""
 
 
 class Later:
     """Observations of the writer thread that the library counts later, many at once.
 
-    Each observation of the library takes several microseconds, and a multiple of that just after a
-    flush, when the processor's caches are cold.
+    Each observation of the library takes several microseconds, and several times as long just after
+    a flush, when the processor's caches are cold.
     """
 
     def __init__(self) -> None:
         self._left: deque[tuple[Callable[[float], None], float]] = deque()
         self._settled_s = time.perf_counter()
+
+    def __bool__(self) -> bool:
+        return bool(self._left)
 
     def add(self, count: Callable[[float], None], amount: float) -> None:
         """Call ``count`` with the amount when the observations are settled."""
@@ -224,11 +227,13 @@ class Later:
     def settle(self) -> None:
         """Let the library count all observations. Any thread may call this."""
         self._settled_s = time.perf_counter()
-        # Another thread may take the last one meanwhile.
-        with suppress(IndexError):
-            while self._left:
+        while self._left:
+            try:
                 count, amount = self._left.popleft()
-                count(amount)
+            except IndexError:
+                # Another thread took the last one.
+                return
+            count(amount)
 
     def settle_if_due(self) -> None:
         """Settle the observations, at most once in ``SETTLES_EVERY_S``."""

@@ -59,10 +59,10 @@ class PlannerThread:
         is_slow = self._last_flush_s >= FLUSH_MIN_S
         return is_slow and self._waiting.has_boots and self._executor.may_plan_ahead
 
-    def begin(self) -> None:
-        """Hand over the host table and the queue, if that is needed."""
+    def begin(self, *, has_followed: bool) -> None:
+        """Hand over the host table and the queue, if that is needed and the table has followed."""
         self._begun_s = self._clock()
-        if self.is_needed:
+        if has_followed and self.is_needed:
             self._is_ending = False
             self._work = self._threads.submit(self._plan)
 

@@ -216,6 +216,7 @@ class Writer:
             # Whatever ended the thread, no other code would answer these commands.
             self._has_ended = True
             self._planner.stop()
+            metrics.LATER.settle()
             self._refuse([*batch, *self._waiting.drain(), *_all_of(self._deferred)])
 
     def _refuse(self, commands: Sequence[PendingCommand]) -> None:
@@ -228,7 +229,9 @@ class Writer:
         # all commands may be unwanted.
         while not batch and (self._waiting or self._deferred or not self._is_stopping):
             while not self._waiting and not self._is_stopping:
-                self._await(1, None)
+                self._await(1, metrics.SETTLES_EVERY_S if metrics.LATER else None)
+                if not self._waiting:
+                    metrics.LATER.settle()
             # After a single command no others are expected, so the next one is not delayed.
             if self._answered > 1:
                 self._gather()

@@ -67,9 +67,9 @@ class Prepared:
         return self._execute(tx, rows).rowcount
 
     def run_records(self, tx: Tx, records: Sequence[object]) -> int:
-        """Do what :meth:`run` does, for records (at least one) with at least two fields.
+        """Do what :meth:`run` does, for records (at least one) instead of mappings.
 
-        Their fields have the names of the parameters. No mapping is made for each of them.
+        Records have at least two fields, which have the names of the parameters.
         """
         text = self._text(tx.dialect, getattr(type(records[0]), "__match_args__", ()))
         assert not text.constants, "the fields are all parameters"
@@ -238,7 +238,7 @@ def _writing(kind: Kind, dialect: sa.Dialect) -> Convert | None:
     if isinstance(impl, sqlite.DATETIME):
         return _sqlite_moment
     if isinstance(kind, sa.Boolean) and dialect.name == "sqlite":
-        # The driver writes a bool as 0 or 1 itself.
+        # The driver writes a bool as 0 or 1 itself. No other value may be passed.
         return None
     convert: Convert | None = impl.bind_processor(dialect)
     return _Json(convert) if convert is not None and isinstance(kind, sa.JSON) else convert

@@ -67,8 +67,8 @@ class RowLayout:
 
     Some rows may lack the ``optional`` fields. ``attributes`` are the names of the type's
     attributes, by the names of the fields. Only administrators see the fields ``of_hosts``, and all
-    that may be changed are among those ``changing``. Of a value of one of the ``unnamed`` fields,
-    which all rows have, only a part may be changed.
+    that may be changed are among those ``changing``. All rows have the ``unnamed`` fields. Only
+    parts of their values may be changed, whatever the names of the fields.
     """
 
     parts: Mapping[str, RowPart]

@@ -191,7 +191,7 @@ def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int |
     ranks. Return the place, or None if no host is left. Also return all places with the best
     weight, if no other place took part in the draw. Otherwise, this array is empty.
     """
-    # Up to tens of thousands of hosts, ``max`` takes longer, since it begins in Python.
+    # Up to tens of thousands of hosts, ``max`` takes longer: it calls a Python function first.
     least = weights[weights.argmax()] if weights.shape[0] else GONE
     if least == GONE:
         return None, NOBODY

@@ -1,8 +1,7 @@
 """Resolved boot requests, and what makes two requests resolve alike.
 
-Always true: two requests that ask for the same differ only in their servers, seeds and times. While
-the store stays the same, they resolve to equal specs, except for these and for the number of
-servers that the quota allows.
+Always true: while the store stays the same, two requests that ask for the same resolve to equal
+specs, except for the seed, the time, and the number of servers that the quota allows.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from innkeeper.domain.placing import RequestSpec
 from innkeeper.snapshot.loader import seconds
 
 Asked = tuple[str, str, str, str | None, str | None, str | None, bool]
-"""All that a plain request asks for, except for its servers, its seed and its time."""
+"""What a plain request asks for, as far as its spec depends on it, except for seed and time."""
 
 
 class ResolvedRequest(msgspec.Struct, frozen=True):
@@ -39,7 +38,7 @@ class ResolvedRequest(msgspec.Struct, frozen=True):
     unread: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def like(self, request: BootRequest, count: int) -> ResolvedRequest:
-        """Return what a plain request resolves to that asks for the same, for up to ``count``."""
+        """Return the same for another request that asks for the same, with up to ``count``."""
         spec = msgspec.structs.replace(
             self.spec, now_s=seconds(request.now), seed=request.seed, count=count
         )
