@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from innkeeper.clients.streams import LosingStream
 from innkeeper.domain.errors import Conflict, Unavailable
-from innkeeper.engine import writer
+from innkeeper.engine import metrics, writer
 from innkeeper.engine.commands import Boot, Write, WriteTogether
 from innkeeper.engine.writer import Writer
 from innkeeper.store.transactions import Tx
@@ -191,6 +191,23 @@ def test_a_failing_metric_changes_no_answer(cloud: Cloud) -> None:
         )
     assert answered == [request, "done"]
     assert [each["event"] for each in logs] == ["commit_uncounted"]
+
+
+def test_an_observation_that_cannot_be_counted_ends_no_thread(cloud: Cloud) -> None:
+    def broken(amount: float) -> None:
+        raise OSError(amount)
+
+    counted = list[float]()
+    with capture_logs() as lines:
+        thread = started(cloud)
+        metrics.LATER.add(broken, 1)
+        assert answers(thread, written(lambda tx: "done")) == ["done"]
+        # A writer thread that ends counts what is left.
+        another = started(cloud)
+        metrics.LATER.add(counted.append, 2)
+        another.stop(WITHIN_S)
+    assert counted == [2]
+    assert [each["event"] for each in lines].count("commit_uncounted") == 1
 
 
 def test_waiting_commands_finish_before_the_thread_stops(cloud: Cloud) -> None:

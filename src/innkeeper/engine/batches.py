@@ -241,6 +241,14 @@ def _count(batch: Sequence[PendingCommand], outcomes: Sequence[object], took_s: 
         LOG.error("commit_uncounted", exc_info=error)
 
 
+def count_the_rest() -> None:
+    """Count what was left for later. A failure to count must not end the writer thread."""
+    try:
+        metrics.LATER.settle()
+    except Exception as error:
+        LOG.error("commit_uncounted", exc_info=error)
+
+
 def _commit(
     store: Store, executor: Executor, batch: list[PendingCommand], late: Late, planner: Planner
 ) -> list[object]:

@@ -24,7 +24,7 @@ import structlog
 
 from innkeeper.domain.errors import ClientLeft, Refusal, Unavailable
 from innkeeper.engine import metrics
-from innkeeper.engine.batches import PendingCommand, carry_out
+from innkeeper.engine.batches import PendingCommand, carry_out, count_the_rest
 from innkeeper.engine.command_queue import CommandQueue
 from innkeeper.engine.commands import Command, Write
 from innkeeper.engine.executor import Executor
@@ -216,8 +216,8 @@ class Writer:
             # Whatever ended the thread, no other code would answer these commands.
             self._has_ended = True
             self._planner.stop()
-            metrics.LATER.settle()
             self._refuse([*batch, *self._waiting.drain(), *_all_of(self._deferred)])
+            count_the_rest()
 
     def _refuse(self, commands: Sequence[PendingCommand]) -> None:
         self._answer(commands, [Unavailable("The writer thread has ended.")] * len(commands))
@@ -231,7 +231,7 @@ class Writer:
             while not self._waiting and not self._is_stopping:
                 self._await(1, metrics.SETTLES_EVERY_S if metrics.LATER else None)
                 if not self._waiting:
-                    metrics.LATER.settle()
+                    count_the_rest()
             # After a single command no others are expected, so the next one is not delayed.
             if self._answered > 1:
                 self._gather()
