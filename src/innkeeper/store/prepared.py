@@ -237,9 +237,6 @@ def _writing(kind: Kind, dialect: sa.Dialect) -> Convert | None:
     impl = kind.dialect_impl(dialect)
     if isinstance(impl, sqlite.DATETIME):
         return _sqlite_moment
-    if isinstance(kind, sa.Boolean) and dialect.name == "sqlite":
-        # The driver writes a bool as 0 or 1 itself. No other value may be passed.
-        return None
     convert: Convert | None = impl.bind_processor(dialect)
     return _Json(convert) if convert is not None and isinstance(kind, sa.JSON) else convert
 

@@ -81,6 +81,7 @@ def boot_together(
     """
     resolver = RequestResolver(tx, context, requests)
     received = [_receive(context, resolver, request, ahead) for request in requests]
+    ahead.learn(resolver.known)
     ahead.undo()
     pending = [each for each in received if isinstance(each, PendingBoot)]
     conflicting = _claim_all(tx, context, pending)
@@ -152,7 +153,6 @@ def _receive(
         resolved = resolver.resolve(request)
     except Refusal as refusal:
         return refusal
-    ahead.learn(resolved)
     made = ahead.take(resolved)
     if made is None:
         pending = PendingBoot(resolved, _empty_plan(context))

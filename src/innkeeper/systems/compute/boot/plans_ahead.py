@@ -12,6 +12,7 @@ request that asked for the same. The transaction of the boot resolves the reques
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 
 import msgspec
 
@@ -58,15 +59,14 @@ class PlansAhead:
         self.used = 0
         self.undone = 0
 
-    def learn(self, resolved: ResolvedRequest) -> None:
-        """Keep a resolved request, from which :meth:`expected` derives those that ask the same."""
-        asked = asked_by(resolved.request) if self.is_possible else None
-        if asked is None:
+    def learn(self, known: Mapping[Asked, ResolvedRequest]) -> None:
+        """Keep resolved requests, from which :meth:`expected` derives those that ask the same."""
+        if not self.is_possible:
             return
-        if asked not in self._resolved and len(self._resolved) >= RESOLVED_MAX:
+        self._resolved.update(known)
+        while len(self._resolved) > RESOLVED_MAX:
             # The first one is the one that was added first.
             del self._resolved[next(iter(self._resolved))]
-        self._resolved[asked] = resolved
 
     def expected(self, request: BootRequest) -> ResolvedRequest | None:
         """Return what the request will probably resolve to, or ``None`` if that is unknown."""

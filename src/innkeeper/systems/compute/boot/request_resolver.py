@@ -74,7 +74,8 @@ class RequestResolver:
         self._group_states: dict[int, GroupState] = {}
         self._homes: dict[ServerId, Homes] = {}
         self._members: dict[int, dict[ServerId, Homes]] = {}
-        self._resolved: dict[Asked, ResolvedRequest] = {}
+        self.known: dict[Asked, ResolvedRequest] = {}
+        """The first resolved request of each kind of plain request, by what it asks for."""
 
     def check_entry(self, entry: EntryBoot, now: datetime) -> None:
         """Raise an error unless an entry of a request may be used; see :class:`EntryChecks`."""
@@ -85,10 +86,10 @@ class RequestResolver:
         asked = asked_by(request)
         if asked is None:
             return self._resolve(request)
-        known = self._resolved.get(asked)
+        known = self.known.get(asked)
         if known is not None:
             return self._like(known, request)
-        resolved = self._resolved[asked] = self._resolve(request)
+        resolved = self.known[asked] = self._resolve(request)
         return resolved
 
     def _like(self, known: ResolvedRequest, request: BootRequest) -> ResolvedRequest:
@@ -96,8 +97,6 @@ class RequestResolver:
         _check_key(self._tx, request)
         payer = payer_of(request.project_id)
         count = _allowed_count(self._limits[payer], self._usages[payer], request, known.flavor)
-        if count != request.count_max:
-            request = msgspec.structs.replace(request, count_max=count)
         return known.like(request, count)
 
     def _resolve(self, request: BootRequest) -> ResolvedRequest:

@@ -39,6 +39,8 @@ class ResolvedRequest(msgspec.Struct, frozen=True):
 
     def like(self, request: BootRequest, count: int) -> ResolvedRequest:
         """Return the same for another request that asks for the same, with up to ``count``."""
+        if count != request.count_max:
+            request = msgspec.structs.replace(request, count_max=count)
         spec = msgspec.structs.replace(
             self.spec, now_s=seconds(request.now), seed=request.seed, count=count
         )
