@@ -13,12 +13,13 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.slices import SLICES, Serving, Settings
 from innkeeper.domain.zones import plan_key
 from innkeeper.terminal.arguments import is_http, names
@@ -60,6 +61,8 @@ def _keys() -> dict[str, str]:
 
 KEYS = _keys()
 """Maps every key to the name of its slice."""
+READERS = {name: converter_to(kind, strict=False) for name, kind in SLICES.items()}
+"""Read each slice."""
 
 
 def load(
@@ -81,12 +84,12 @@ def load(
     alone = {key for key in ONE_OR_SEVERAL & values.keys() if isinstance(values[key], str)}
     values |= {key: [values[key]] for key in alone}
     slices: dict[str, Any] = {}
-    for name, kind in SLICES.items():
+    for name in SLICES:
         mine = {key: value for key, value in values.items() if KEYS[key] == name}
         try:
-            slices[name] = msgspec.convert(mine, kind, strict=False)
+            slices[name] = READERS[name](mine)
         except msgspec.ValidationError as error:
-            raise SettingsError(_conversion_error(kind, mine, error)) from error
+            raise SettingsError(_conversion_error(READERS[name], mine, error)) from error
         _check_texts(slices[name])
     settings = Settings(**slices)
     _check_serving(settings)
@@ -124,14 +127,14 @@ def _check_texts(slice_: Any) -> None:
 
 
 def _conversion_error(
-    kind: type[msgspec.Struct], given: Mapping[str, Any], error: msgspec.ValidationError
+    read: Callable[[object], object], given: Mapping[str, Any], error: msgspec.ValidationError
 ) -> str:
     """Return the message for a value of the wrong type; for a map, it names the wrong entry."""
     for key, value in given.items():
         is_shown = isinstance(value, Mapping) and key not in SECRETS
         for name, each in value.items() if is_shown else ():
             try:
-                msgspec.convert({key: {name: each}}, kind, strict=False)
+                read({key: {name: each}})
             except msgspec.ValidationError as inner:
                 what, _, _ = str(inner).partition(" - at ")
                 return f"The setting {key!r} is wrong for {name!r}: {what}."

@@ -25,7 +25,7 @@ from innkeeper.domain.leases import Demand, Lease, LeaseEventState, LeaseStatus,
 from innkeeper.store.tables.compute import servers
 from innkeeper.store.tables.leases import holds
 from innkeeper.systems.leases.refusals import DATE
-from innkeeper.systems.leases.updates import LeaseChange
+from innkeeper.systems.leases.updates import PRESENT, LeaseChange
 from tests.support.lease_worlds import SIZES, LeaseWorld, demand_of
 from tests.support.minutes import Minutes, joined
 
@@ -180,7 +180,8 @@ class Leasing(RuleBasedStateMachine):
     def expected(self, lease: Lease, start: int, end: int, least: int, more: int) -> int | None:
         """Return the units of a changed single reservation: 0 if refused, ``None`` if unsaid."""
         world, now = self.world, self.world.minute
-        if lease.status in (LeaseStatus.ENDING, LeaseStatus.ENDED):
+        is_removed = any(each.state not in PRESENT for each in lease.reservations[:1])
+        if is_removed or lease.status in (LeaseStatus.ENDING, LeaseStatus.ENDED):
             return 0
         if was_healed(lease):
             return None

@@ -168,6 +168,22 @@ def test_reservations_are_named_by_their_ids(play: LeasePlay) -> None:
     lease.allowed(**lease.part(resource_type="physical:host", max=2))
 
 
+@pytest.mark.parametrize("start", [HOUR, 0])
+def test_a_removed_reservation_is_changed_no_more(play: LeasePlay, start: int) -> None:
+    lease = Changed(play, WHOLE, start)
+    if not start:
+        lease.go_on(0, "ACTIVE")
+    removed = lease.part(remove=True)
+    uuid = removed["reservations"][0]["id"]
+    lease.allowed(**removed)
+    play.until(lambda: homes(play, lease) == set())
+    words = "Please enter valid reservation IDs" if start else f"Reservation {uuid} was removed"
+    lease.refused(400, words, reservations=[{"id": uuid, "max": 2}])
+    shown = lease.allowed(reservations=[WHOLE], end_date=lease.at(4 * HOUR))["reservations"]
+    assert [each["status"] for each in shown] == (["pending"] if start else ["deleted", "active"])
+    assert len(homes(play, lease)) == 1
+
+
 def test_hosts_may_be_swapped_before_the_start_only(play: LeasePlay) -> None:
     lease = Changed(play, WHOLE)
     lease.allowed(**lease.part(min=2, max=2))

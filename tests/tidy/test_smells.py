@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from tests.tidy.exceptions import judge
 from tests.tidy.tree import ROOT, File, Finding, finding, python_files, search
@@ -32,6 +33,49 @@ def test_files_are_short() -> None:
         if len(file.text.splitlines()) > FILE_LINES_MAX
     ]
     judge("file-length", long)
+
+
+TYPES_IN_THREADS = frozenset(
+    {
+        # Called while modules are imported.
+        "converter_to",
+        "decoder_of",
+        # The only user of a type that it has just made.
+        "RowLayout.of",
+    }
+)
+"""Functions that may let msgspec read the fields of a type."""
+
+
+def test_types_are_read_before_there_are_threads() -> None:
+    """A decoder or a conversion for a type that two threads use first ends the process."""
+    hits = [hit for file in python_files(SOURCE) for hit in _types_read_late(file)]
+    judge("late-type", hits)
+
+
+def _types_read_late(file: File) -> list[Finding]:
+    """Find decoders that functions make for a type, and conversions outside of converters."""
+    found = []
+    for name, function in _functions(file.tree().body, ""):
+        if name in TYPES_IN_THREADS:
+            continue
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            keys = {each.arg for each in node.keywords}
+            has_type = bool(node.args or keys) if called.endswith(".Decoder") else "type" in keys
+            if called == "msgspec.convert" or (called.startswith("msgspec.") and has_type):
+                found.append(finding(file, node, f"{called} in {name}"))
+    return found
+
+
+def _functions(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.AST]]:
+    for each in body:
+        if isinstance(each, ast.ClassDef):
+            yield from _functions(each.body, f"{prefix}{each.name}.")
+        elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + each.name, each
 
 
 def test_words_of_other_dialects_stay_in_their_api() -> None:

@@ -55,6 +55,9 @@ class _Answer(msgspec.Struct):
     token: _Token
 
 
+_DECODER = msgspec.json.Decoder(_Answer)
+
+
 class Keystone:
     """Calls a Keystone as the service user that validates tokens.
 
@@ -91,7 +94,7 @@ class Keystone:
                 authenticated=True,
                 log=False,
             )
-            return _validated(msgspec.json.decode(answer.content, type=_Answer).token)
+            return _validated(_DECODER.decode(answer.content).token)
         except exceptions.NotFound:
             return None
         except exceptions.Unauthorized as error:

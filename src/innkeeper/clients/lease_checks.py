@@ -46,6 +46,9 @@ class _Denial(msgspec.Struct):
     message: str = ""
 
 
+_DECODER = msgspec.json.Decoder(_Denial)
+
+
 class LeaseCheckClient:
     """The service at ``url``; ``token`` is sent as ``X-Auth-Token``.
 
@@ -87,7 +90,7 @@ class LeaseCheckClient:
 
 def _message(body: bytes) -> str:
     try:
-        text = msgspec.json.decode(body, type=_Denial).message
+        text = _DECODER.decode(body).message
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
     printable = "".join(each if each.isprintable() else " " for each in text[:MESSAGE_MAX])

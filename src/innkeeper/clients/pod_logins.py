@@ -80,6 +80,9 @@ class _Answer(msgspec.Struct):
     token: _Token
 
 
+_DECODER = msgspec.json.Decoder(_Answer)
+
+
 @dataclass(frozen=True, slots=True)
 class PodSession:
     """A token, when it expires, and the pod's services as (type, region, address).
@@ -140,7 +143,7 @@ def session_of(token: str, body: bytes) -> PodSession:
     if not token or len(token) > TOKEN_CHARS_MAX or not (token.isascii() and token.isprintable()):
         raise ValueError("it has no usable token")
     try:
-        told = msgspec.json.decode(body, type=_Answer).token
+        told = _DECODER.decode(body).token
         expires_at = told.expires_at.astimezone(UTC).replace(tzinfo=None)
     except (msgspec.DecodeError, UnicodeError, RecursionError, OverflowError) as error:
         raise ValueError("it is no token document") from error

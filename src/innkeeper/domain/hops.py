@@ -75,6 +75,9 @@ class _Content(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     link_host: str
 
 
+_DECODER = msgspec.msgpack.Decoder(_Content)
+
+
 @dataclass(frozen=True, slots=True)
 class HopClaims:
     """What a token says: the caller in the parent, and the one request that it is valid for.
@@ -219,7 +222,7 @@ def _parts(token: str) -> tuple[bytes, tuple[bytes, _Content]]:
     try:
         raw = key_rings.unpadded_bytes_of(token.removeprefix(FORM))
         mac, content = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
-        return mac, (content, msgspec.msgpack.decode(content, type=_Content))
+        return mac, (content, _DECODER.decode(content))
     except (NotOpened, msgspec.MsgspecError, ValueError) as error:
         raise Unauthenticated(REFUSED) from error
 

@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import BuildPlan, RequestSpec
 from innkeeper.scheduling import expressions
@@ -62,6 +63,10 @@ class Recipe:
     weighers: tuple[tuple[str, float], ...]
     subset_size: int
     attempts_max: int
+
+
+_recipe, _read_spec = converter_to(Recipe), converter_to(RequestSpec)
+_plan = converter_to(BuildPlan, strict=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +243,8 @@ def _reopened(head: Mapping[str, Any], columns: Mapping[str, Column]) -> Reopene
     return Reopened(
         table=recording.table_of(columns, head["table"]),
         spec=_spec(head["spec"]),
-        recipe=msgspec.convert(head["recipe"], Recipe),
-        plan=msgspec.convert(head["plan"], BuildPlan, strict=False),
+        recipe=_recipe(head["recipe"]),
+        plan=_plan(head["plan"]),
         recorded_at=str(head["recorded_at"]),
         label=str(head["label"]),
     )
@@ -262,4 +267,4 @@ def _spec(plain: Mapping[str, Any]) -> RequestSpec:
             query = expressions.read(query)
         except Invalid as error:
             raise ValueError(error.message) from error
-    return msgspec.convert({**plain, "rules": rules, "query": query}, RequestSpec)
+    return _read_spec({**plain, "rules": rules, "query": query})

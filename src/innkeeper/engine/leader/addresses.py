@@ -34,10 +34,13 @@ class PeerAddress(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self).decode()
 
 
+_DECODER = msgspec.json.Decoder(PeerAddress)
+
+
 def parsed(text: str) -> PeerAddress | None:
     """Return the address in the text of a row; ``None`` if another version wrote it."""
     try:
-        return msgspec.json.decode(text, type=PeerAddress)
+        return _DECODER.decode(text)
     except msgspec.MsgspecError:
         return None
 

@@ -16,6 +16,7 @@ import msgspec
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodCall, PodSilent
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.door import SERVER, VOLUME, Json
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.engine.pods.checking import AMOUNT
@@ -39,6 +40,9 @@ CLOCKS_APART = timedelta(minutes=5)
 class _Volume(msgspec.Struct):
     size: AMOUNT
     volume_type: str | None = None
+
+
+_volume_of = converter_to(_Volume)
 
 
 class BootVolumes:
@@ -139,7 +143,7 @@ class BootVolumes:
         if told is None or told.get(OWNER) != session.project_id:
             return None
         try:
-            volume = msgspec.convert(told, _Volume)
+            volume = _volume_of(told)
         except msgspec.ValidationError as error:
             raise PodSilent("it does not tell the size of a volume") from error
 

@@ -15,6 +15,7 @@ import msgspec
 
 from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
 from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.door import SERVER, DoorAmounts, Json
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.engine.pods.clouds import PodClouds
@@ -46,6 +47,9 @@ class _Flavor(msgspec.Struct):
 class _Volume(msgspec.Struct):
     size: AMOUNT
     status: str = ""
+
+
+_flavor_of, _volume_of = converter_to(_Flavor), converter_to(_Volume)
 
 
 class Checking:
@@ -105,11 +109,11 @@ def amounts_in(kind: str, told: Mapping[str, Json]) -> DoorAmounts | None:
     """Return the amounts of a resource as its pod shows it; ``None`` while they may change."""
     try:
         if kind != SERVER:
-            volume = msgspec.convert(told, _Volume)
+            volume = _volume_of(told)
             return None if volume.status in GROWING else DoorAmounts(size_gb=volume.size)
         if str(told.get("status")) in MOVING or told.get("OS-EXT-STS:task_state"):
             return None
-        flavor = msgspec.convert(told.get("flavor"), _Flavor)
+        flavor = _flavor_of(told.get("flavor"))
     except msgspec.ValidationError:
         return None
     disk_gb = flavor.disk + flavor.ephemeral - (-flavor.swap // MB_PER_GB)

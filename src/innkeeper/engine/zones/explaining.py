@@ -20,6 +20,7 @@ from msgspec import Meta
 
 from innkeeper.clients.zone_wire import ZoneSilent
 from innkeeper.clients.zones import ZoneRequest
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.zone_tree import ChildZone, TreeRequest
 from innkeeper.engine.zones.known_children import KnownChild, decoded
 from innkeeper.engine.zones.selecting import MARGIN, REFUSALS
@@ -91,6 +92,9 @@ class _Told(msgspec.Struct, frozen=True):
     explanation: ZoneExplanation
 
 
+_told = converter_to(_Told)
+
+
 @dataclass(frozen=True, slots=True)
 class TreeExplanation:
     """What the zones below explain, and the best places of the whole tree, best first."""
@@ -154,7 +158,7 @@ async def _ask(tree: ZoneTree, child: KnownChild, sent: ZoneRequest) -> ZoneBelo
             return _below(child, REFUSED)
         if answer.status != HTTPStatus.OK:
             raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
-        told = msgspec.convert(decoded(answer), _Told).explanation
+        told = _told(decoded(answer)).explanation
     except (msgspec.ValidationError, RecursionError, ZoneSilent) as error:
         LOG.warning("zone_explain_failed", zone=name, reason=str(error)[:200])
         return _below(child, SILENT)

@@ -15,6 +15,7 @@ import msgspec
 from innkeeper.clients import zones
 from innkeeper.clients.zone_wire import ZoneAnswer, ZoneSilent
 from innkeeper.clients.zones import ZoneClient, ZoneRequest
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.zone_tree import HeldServer, TreeRequest
 from innkeeper.engine.zones.known_children import SYSTEM, KnownChild, decoded
 
@@ -43,6 +44,9 @@ class _Row(msgspec.Struct, frozen=True):
 
 class _Rows(msgspec.Struct, frozen=True):
     servers: tuple[_Row, ...]
+
+
+_rows_in = converter_to(_Rows)
 
 
 async def existing(
@@ -82,7 +86,7 @@ def _held(answer: ZoneAnswer) -> list[HeldServer]:
     if answer.status != HTTPStatus.OK:
         raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
     try:
-        rows = msgspec.convert(decoded(answer), _Rows).servers
+        rows = _rows_in(decoded(answer)).servers
     except msgspec.ValidationError as error:
         raise ZoneSilent("the answer lists no servers", may_have_arrived=True) from error
     if len(rows) > PAGE:

@@ -13,6 +13,7 @@ from datetime import datetime
 import msgspec
 
 from innkeeper.domain.compute import Flavor
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.limits import Limits
@@ -27,6 +28,9 @@ from innkeeper.systems.zones import remote
 RESIZE, FLAVOR = "resize", "flavor"
 Amounts = tuple[int, int]
 """The vcpus and the MB of memory of a server."""
+
+
+_flavors = converter_to(dict[str, Flavor])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor |
     if not is_of_parent:
         raise Invalid("The key zone is for requests of zone parents.")
     try:
-        flavor = msgspec.convert(told, dict[str, Flavor])[FLAVOR]
+        flavor = _flavors(told)[FLAVOR]
     except (KeyError, msgspec.ValidationError, RecursionError) as error:
         raise Invalid(f"The definitions are invalid: {error}.") from error
     definitions.check_flavor(flavor, flavor_id)

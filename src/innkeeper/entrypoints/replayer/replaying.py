@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.explaining import Explanation
 from innkeeper.domain.placing import BuildPlan, Entry
@@ -18,6 +19,8 @@ from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling import depletion, explaining, reasons
 from innkeeper.scheduling.recordings import Recipe, Reopened
 from innkeeper.systems.compute.boot import drivers
+
+_scheduling = converter_to(Scheduling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def _settings(recipe: Recipe, changes: Changes) -> Scheduling:
         "build_attempts_max": recipe.attempts_max,
     }
     try:
-        return msgspec.convert(values, Scheduling)
+        return _scheduling(values)
     except msgspec.ValidationError as error:
         raise Invalid(f"The settings are invalid: {error}.") from error
 

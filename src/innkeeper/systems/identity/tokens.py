@@ -112,13 +112,15 @@ def claims_for(
     )
 
 
+_DECODER = msgspec.msgpack.Decoder(Claims)
+
+
 class Signer:
     """Signs and opens tokens with one key."""
 
     def __init__(self, key: bytes) -> None:
         assert len(key) >= KEY_BYTES, "a short key can be guessed"
         self._mac = hmac.new(key, _PURPOSE, hashlib.sha256)
-        self._decoder = msgspec.msgpack.Decoder(Claims)
 
     def sign(self, claims: Claims) -> str:
         payload = msgspec.msgpack.encode(claims)
@@ -152,7 +154,7 @@ class Signer:
         if not hmac.compare_digest(sealed, self._sealed(payload)):
             raise Unauthenticated(WRONG_TOKEN)
         try:
-            claims = self._decoder.decode(payload)
+            claims = _DECODER.decode(payload)
         except msgspec.DecodeError as error:
             # The token was signed by a release with another format.
             raise Unauthenticated(WRONG_TOKEN) from error

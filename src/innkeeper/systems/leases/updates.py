@@ -54,6 +54,8 @@ LEFT_OVER = (
     "in this time, or that leaves the freepool. Evacuate or delete these servers."
 )
 OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED, LeaseStatus.FAILED)
+PRESENT = (ReservationState.PENDING, ReservationState.ACTIVE)
+"""The states of reservations that were not removed from their lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +192,13 @@ def _parts(tx: Tx, lease: Lease, wanted: LeaseChange, context: LeaseContext) -> 
     present = {each.uuid: each for each in lease.reservations}
     if not (given.keys() | wanted.removed) <= present.keys():
         raise Invalid("Please enter valid reservation IDs")
+    for each in lease.reservations:
+        if given.get(each.uuid) and each.state not in PRESENT:
+            raise Invalid(f"Reservation {each.uuid} was removed and cannot be changed")
     kept = [
         each
         for each in lease.reservations
-        if each.uuid not in wanted.removed
-        and each.state in (ReservationState.PENDING, ReservationState.ACTIVE)
+        if each.uuid not in wanted.removed and each.state in PRESENT
     ]
     held = holds.of_reservations(tx, [each.id for each in kept])
     requests, total = {}, Total()
@@ -314,7 +318,7 @@ def _remove(tx: Tx, reservation: Reservation, context: LeaseContext) -> None:
     if reservation.state == ReservationState.PENDING and reservation.aggregate_id is None:
         holds.remove(tx, reservation.id, [each.host_id for each in held])
         leases.remove_reservation(tx, reservation.id)
-    elif reservation.state in (ReservationState.PENDING, ReservationState.ACTIVE):
+    elif reservation.state in PRESENT:
         handover.close(tx, reservation, context)
 
 

@@ -83,6 +83,10 @@ class _ChildContent(msgspec.Struct, frozen=True, array_like=True, tag="c"):
     expires_at: datetime
 
 
+_DECODER = msgspec.msgpack.Decoder(_HostContent | _ChildContent)
+_FIRST_DECODER = msgspec.json.Decoder(tuple[str, str, str, datetime])
+
+
 class Sealer:
     """Seals and opens the entries of one zone."""
 
@@ -95,7 +99,6 @@ class Sealer:
         self._item_key = hmac.digest(keys[0], _ITEMS, "sha256")
         self._last_bound: tuple[bytes, EntryScope, bytes] | None = None
         self._encoder = msgspec.msgpack.Encoder()
-        self._decoder = msgspec.msgpack.Decoder(_HostContent | _ChildContent)
 
     def seal(
         self,
@@ -174,7 +177,7 @@ class Sealer:
 
     def _content(self, padded: bytes) -> _HostContent | _ChildContent:
         length = int.from_bytes(padded[:LENGTH_BYTES], "big")
-        found: _HostContent | _ChildContent = self._decoder.decode(
+        found: _HostContent | _ChildContent = _DECODER.decode(
             padded[LENGTH_BYTES : LENGTH_BYTES + length]
         )
         return found
@@ -200,7 +203,7 @@ class Sealer:
 def _first_content(padded: bytes) -> _HostContent:
     """Return the content of an entry of an older program, which a parent may still have."""
     # JSON decoders ignore trailing spaces.
-    row = msgspec.json.decode(padded, type=tuple[str, str, str, datetime])
+    row = _FIRST_DECODER.decode(padded)
     return _HostContent(*row)
 
 

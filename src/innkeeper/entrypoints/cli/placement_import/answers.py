@@ -6,13 +6,14 @@ field. Other fields are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from innkeeper.clients.placement import NO_PLACEMENT, in_one_line
 from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import canonical_uuid
 
@@ -33,7 +34,8 @@ Sum = Annotated[int, msgspec.Meta(ge=0)]
 def decoded(name: str, path: str, answer: Mapping[str, Any], form: type[Form]) -> Form:
     """Decode the response of the service ``name`` to ``path``. Raises :class:`Invalid`."""
     try:
-        return msgspec.convert(answer, form)
+        read: Callable[[object], Form] = _READ[form]
+        return read(answer)
     except msgspec.ValidationError as error:
         raise Invalid(f"{name}: {NO_PLACEMENT}: {path}: {error}.") from error
 
@@ -118,3 +120,12 @@ class Holding(msgspec.Struct, frozen=True):
     user_id: Owner
     consumer_generation: int
     consumer_type: Kind | None = None
+
+
+_FORMS: tuple[type[msgspec.Struct], ...] = (
+    *(Classes, TraitsAnswer, ProviderAnswer, ProvidersAnswer, Created, InventoriesAnswer),
+    *(GenerationAnswer, Aggregates, Usages, Holders, Holding),
+)
+_READ: Mapping[type[msgspec.Struct], Callable[[object], Any]] = {
+    form: converter_to(form) for form in _FORMS
+}

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.hosts import InventoryReport
 from innkeeper.entrypoints.api import patterns
@@ -129,14 +130,22 @@ def decoder_of(body_type: type[T]) -> Callable[[bytes], T | None]:
     return decode
 
 
-def converted(body_type: type[T], body: Any) -> T:
-    """Return a valid body as a ``body_type``. Convert it if no decoder has done so."""
-    if isinstance(body, body_type):
-        return body
-    try:
-        return msgspec.convert(body, body_type)
-    except msgspec.ValidationError as error:
-        raise Invalid(f"Invalid input: {error}.") from error
+def converter_of(body_type: type[T]) -> Callable[[Any], T]:
+    """Return a function that returns a valid body as a ``body_type``.
+
+    It converts the body if no decoder has done so, and raises :class:`Invalid`.
+    """
+    convert = converter_to(body_type)
+
+    def converted(body: Any) -> T:
+        if isinstance(body, body_type):
+            return body
+        try:
+            return convert(body)
+        except msgspec.ValidationError as error:
+            raise Invalid(f"Invalid input: {error}.") from error
+
+    return converted
 
 
 def given(value: Any) -> Any:

@@ -23,7 +23,7 @@ from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
     HostBody,
     ReportBody,
     ResultsBody,
-    converted,
+    converter_of,
     given,
 )
 from innkeeper.entrypoints.api.compute.hosts.agent_schemas import ORDERS_MAX
@@ -48,6 +48,7 @@ RECHECK_S = 5.0
 """Seconds between reads of the database for orders that another process committed."""
 TICK_S = 0.25
 """Agents that wait read at multiples of this time, in seconds."""
+_report, _results = converter_of(ReportBody), converter_of(ResultsBody)
 
 
 async def register(call: Call) -> Answer:
@@ -87,7 +88,7 @@ async def show(call: Call) -> Answer:
 
 async def report(call: Call) -> Answer:
     """Report hosts, with their inventories, traits and servers."""
-    body = converted(ReportBody, _with_canonical_uuids(call.body))
+    body = _report(_with_canonical_uuids(call.body))
     found = [_host(each) for each in body.hosts]
     said = AgentReport(call.context, _id(call), found, _defaults(call), call.site.ids, call.now)
     reported = await call.site.engine.write_together(
@@ -154,7 +155,7 @@ async def _is_woken(woken: asyncio.Event, end_s: float) -> bool:
 
 async def report_results(call: Call) -> Answer:
     """Report the results of work orders. Repeating a result has no effect."""
-    body = converted(ResultsBody, call.body)
+    body = _results(call.body)
     results = [Result(each.order_id, each.ok, each.fault) for each in body.results]
     settings = ResultSettings.of(call.site.settings.scheduling, call.site.settings.computing)
 

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from innkeeper.domain.compute import BootRequest, Definitions
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId, canonical_uuid
 from innkeeper.entrypoints.api.compute.servers import devices
@@ -39,6 +40,7 @@ NO_NETWORKS = 'Networks are not managed here: "networks" must be "auto" or "none
 FORCED_HOST = "os_compute_api:servers:create:forced_host"
 NAMED_BATCH = "os_compute_api:servers:create:reservation_id"
 NAME_CHARS_MAX = 255
+_told_definitions = converter_to(Definitions)
 
 
 class ServerCreateRequest(msgspec.Struct):
@@ -231,7 +233,7 @@ def _definitions(call: Call, body: ServerCreateRequest) -> Definitions | None:
     if body.zone is None:
         return None
     try:
-        told = msgspec.convert(body.zone["definitions"], Definitions)
+        told = _told_definitions(body.zone["definitions"])
     except (KeyError, msgspec.ValidationError, RecursionError) as error:
         raise Invalid(f"The definitions are invalid: {error}.") from error
     definitions.check(told, body.flavor.rpartition("/")[2], _image(body))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.engine.zones.building import EntryToBuild
@@ -27,10 +28,13 @@ class EntryBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
 
 
+_entries = converter_to(list[EntryBody])
+
+
 def entries_of(rows: Any) -> list[EntryToBuild]:
     """Return the entries in a body. Raises :class:`Invalid`."""
     try:
-        told = msgspec.convert(rows, list[EntryBody])
+        told = _entries(rows)
     except msgspec.ValidationError as error:
         raise Invalid(f"The entries are invalid: {error}.") from error
     return [
@@ -45,12 +49,12 @@ def entries_of(rows: Any) -> list[EntryToBuild]:
     ]
 
 
-_Ids = list[Annotated[str, Meta(pattern=PLAIN_UUID_PATTERN)]]
+_ids = converter_to(list[Annotated[str, Meta(pattern=PLAIN_UUID_PATTERN)]])
 
 
 def ids_of(rows: Any) -> tuple[ServerId, ...]:
     """Return the ids of servers in a body. Raises :class:`Invalid`."""
     try:
-        return tuple(map(ServerId, msgspec.convert(rows, _Ids)))
+        return tuple(map(ServerId, _ids(rows)))
     except msgspec.ValidationError as error:
         raise Invalid(f"The servers are invalid: {error}.") from error

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from innkeeper.domain.converters import converter_to
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest
@@ -85,6 +86,7 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _DECODER = msgspec.json.Decoder(_Body)
+_check_zone = converter_to(_Zone)
 NULL = b"null"
 """A body with this text needs the schema, because the structs treat null like a missing key. Nulls
 in what a zone parent says are counted apart: no struct decodes them."""
@@ -126,7 +128,7 @@ def _zone(raw: bytes) -> dict[str, Any] | None:
         return None
     # The whole body, because its depth is limited.
     told: dict[str, Any] = decode_json(b'{"zone":%b}' % raw)["zone"]
-    msgspec.convert(told, _Zone)
+    _check_zone(told)
     return told
 
 

@@ -38,6 +38,7 @@ HOST_FILTERS = frozenset({"host", "node"})
 PROJECTS = "zone_projects"
 """The query parameter with which a zone parent says which of its projects it lists."""
 NUMBER_DIGITS_MAX = 9
+_TEXTS = msgspec.json.Decoder(dict[str, str])
 
 
 def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
@@ -212,7 +213,7 @@ def _metadata(filters: Mapping[str, str]) -> dict[str, str]:
     if "metadata" not in filters:
         return {}
     try:
-        return msgspec.json.decode(filters["metadata"], type=dict[str, str])
+        return _TEXTS.decode(filters["metadata"])
     except (msgspec.MsgspecError, RecursionError) as error:
         raise Invalid(
             "Query parameter metadata must be a JSON object with string values."

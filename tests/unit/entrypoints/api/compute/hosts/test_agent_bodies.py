@@ -14,7 +14,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
     ReportBody,
     ResultsBody,
-    converted,
+    converter_of,
     decoder_of,
 )
 from innkeeper.entrypoints.api.compute.hosts.agent_schemas import REPORT, RESULTS
@@ -62,7 +62,7 @@ def test_a_valid_report_is_decoded() -> None:
     assert is_valid(body)
     decoded = DECODE(msgspec.json.encode(body))
     assert decoded is not None
-    assert decoded == converted(ReportBody, body)
+    assert decoded == converter_of(ReportBody)(body)
 
 
 @given(key=st.sampled_from([*GOOD, "other"]), value=ODD)
@@ -109,4 +109,4 @@ def test_decoded_results_are_valid(number: int, ok: Any, fault: Any) -> None:
 
 def test_conversion_rejects_what_only_the_body_type_forbids() -> None:
     with pytest.raises(Invalid):
-        converted(ResultsBody, {"results": []})
+        converter_of(ResultsBody)({"results": []})
