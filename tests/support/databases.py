@@ -1,6 +1,7 @@
 """Empty databases of every backend that can be started on this machine.
 
-A new backend needs only a line in ``DATABASES`` to be used by all store tests and all stories.
+The tests of the store and of rooms use each backend with a line in ``DATABASES`` and in
+``MIGRATED``. Its stories need a module beside ``tests/scenarios/test_stories_sqlite.py``.
 """
 
 from __future__ import annotations

@@ -88,8 +88,12 @@ def test_what_is_planted_is_found_and_repaired_where_that_is_safe(world: World, 
 
 
 def test_every_kind_is_planted_and_every_promised_repair_is_there() -> None:
-    assert [each.kind for each in INVARIANTS] == sorted(PLANTS, key=list(PLANTS).index)
-    assert {each.kind for each in INVARIANTS if each.repair is not None} == REPAIRS.keys()
+    known = [each.kind for each in INVARIANTS]
+    different = sorted(set(known) ^ PLANTS.keys())
+    assert different == [], f"INVARIANTS and PLANTS in tests/support/audited*.py: {different}"
+    assert known == list(PLANTS), "PLANTS has the order of INVARIANTS."
+    promised = {each.kind for each in INVARIANTS if each.repair is not None}
+    assert promised == REPAIRS.keys(), f"INVARIANTS and REPAIRS: {promised ^ REPAIRS.keys()}"
 
 
 def spoil(world: World, *planted: str) -> None:

@@ -1,8 +1,8 @@
 """Exceptions from the rules: each has a reason, and their number may only shrink.
 
 ``allowed/<rule>.txt`` begins with ``# at most N``. Every further line reads
-``path | text ## reason``, as a failing rule prints it. A line without a finding must be
-removed, and N lowered. So a list can only grow with a raised N in the same change.
+``path | text ## reason``, with the path and the text that a failing rule prints. A line without a
+finding must be removed, and N lowered. So a list can only grow with a raised N in the same change.
 """
 
 from __future__ import annotations
@@ -45,11 +45,17 @@ def read(rule: str, folder: Path = FOLDER) -> Allowed:
     return Allowed(int(match[1]), reasons)
 
 
-def judge(rule: str, findings: Iterable[Finding], folder: Path = FOLDER) -> None:
-    """Fail for every finding without an exception and every exception without a finding."""
+def judge(
+    rule: str, findings: Iterable[Finding], folder: Path = FOLDER, *, remedy: str = ""
+) -> None:
+    """Fail for every finding without an exception and every exception without a finding.
+
+    ``remedy`` says what to do about a finding, if the finding does not say it itself.
+    """
     allowed = read(rule, folder)
     found = {item.key: item for item in findings}
     fresh = [str(item) for key, item in found.items() if key not in allowed.reasons]
-    assert not fresh, "\n".join([f"The rule '{rule}' is broken:", *fresh])
+    broken = [f"The rule '{rule}' is broken:", *fresh]
+    assert not fresh, "\n".join([*broken, remedy] if remedy else broken)
     stale = [key for key in allowed.reasons if key not in found]
     assert not stale, "\n".join([f"allowed/{rule}.txt: these are not needed any more:", *stale])

@@ -112,6 +112,7 @@ def test_every_filter_and_weigher_has_a_row_and_a_test(page: str, package: str, 
             for name, chooser in names.items()
             if not any(name in text or last_part(chooser) in text for text in tests)
         ],
+        remedy="Write a table test in tests/unit/scheduling that names it or imports its module.",
     )
 
 
@@ -257,13 +258,21 @@ def test_every_route_has_a_story() -> None:
         for text, statuses in told_routes().items()
         if min(statuses, default=REFUSALS) < REFUSALS
     }
-    judge("untold-route", [place for _, _, place in routes() if place.text not in reported])
+    judge(
+        "untold-route",
+        [place for _, _, place in routes() if place.text not in reported],
+        remedy="Write a step in tests/scenarios/<room>/*.yaml that asks the route and succeeds.",
+    )
 
 
 def test_every_placement_route_has_a_story_of_a_refused_caller() -> None:
     reported = {text for text, statuses in told_routes().items() if FORBIDDEN in statuses}
     guarded = [place for api, route, place in routes() if api.name == "placement" and route.rule]
-    judge("unrefused-route", [place for place in guarded if place.text not in reported])
+    judge(
+        "unrefused-route",
+        [place for place in guarded if place.text not in reported],
+        remedy="Write a step in tests/scenarios/placement/endpoints that is answered with 403.",
+    )
 
 
 def placement_versions() -> Iterator[tuple[Version, Version]]:

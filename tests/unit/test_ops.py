@@ -64,9 +64,11 @@ def test_everything_that_the_service_tells_is_shown_and_explained() -> None:
     ours = {_whole(name) for name in exposed() if name.startswith("innkeeper_")}
     # When something began to be counted is nothing that one looks at.
     told = {name for name in ours if not name.endswith("_created")}
-    assert told - shown == set()
+    unseen = sorted(told - shown)
+    assert unseen == [], f"No panel of ops/{DASHBOARD.name} shows {unseen}."
     page = LIST.read_text(encoding="utf-8")
-    assert {name for name in told if f"`{name}`" not in page} == set()
+    untold = sorted(name for name in told if f"`{name}`" not in page)
+    assert untold == [], f"docs/operations/{LIST.name} has no row for {untold}."
 
 
 def _whole(name: str) -> str:
@@ -115,7 +117,8 @@ def logged_events() -> set[str]:
 def test_every_event_of_the_log_is_explained() -> None:
     pages = (ROOT / "docs").glob("*/*.md")
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
-    assert {name for name in logged_events() if f"`{name}`" not in text} == set()
+    untold = sorted(name for name in logged_events() if f"`{name}`" not in text)
+    assert untold == [], f"docs/operations/{LIST.name} has no row for {untold}."
 
 
 def test_every_explained_event_is_logged() -> None:

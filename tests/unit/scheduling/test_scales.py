@@ -26,7 +26,9 @@ def test_with_fixed_scales_no_weigher_depends_on_other_hosts(name: str) -> None:
     )
     assert (alone is None) == (beside is None)
     if alone is not None and beside is not None:
-        assert alone[0] == beside[0]
+        assert alone[0] == beside[0], (
+            f"With has_fixed_scales, {name} must not depend on other hosts: see scales.scale_of."
+        )
 
 
 @pytest.mark.parametrize("name", OF_THE_TABLE)

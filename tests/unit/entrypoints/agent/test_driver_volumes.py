@@ -1,4 +1,4 @@
-"""What every driver does with orders about volumes: the same twice as once, and after a restart."""
+"""What the fake driver does with orders about volumes: the same twice as once, also restarted."""
 
 from __future__ import annotations
 
