@@ -47,7 +47,7 @@ def named(
     raise NamesNothing(
         noun,
         f"There is no {noun} {name!r}. There are: {known}; a plug-in is named as "
-        "package.module:name.",
+        f"package.module:name, or by its entry point in the group {group}.",
     )
 
 
