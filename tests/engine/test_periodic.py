@@ -27,6 +27,7 @@ from innkeeper.systems.placement import claims
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.lease_operator import LeaseOperator
 from tests.support.moves import Movers
+from tests.tidy.tree import ROOT
 
 TERMS = PcloudContext(
     Dedicating(quota_pcloud_units=-1), 60.0, Initiator("req-1", "project", "user"), NOW
@@ -91,6 +92,13 @@ def begin(serving: Serving, ratio: float) -> None:
     serving.cloud.write(
         lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), {"cpu_ratio": ratio}, TERMS, 1)
     )
+
+
+def test_the_page_about_the_log_names_every_task(serving: Serving) -> None:
+    page = (ROOT / "docs" / "operations" / "watching.md").read_text(encoding="utf-8")
+    (row,) = (line for line in page.splitlines() if line.startswith("| `task_done`"))
+    missing = sorted(name for name in serving.tasks if f"`{name}`" not in row)
+    assert missing == [], f"The row of task_done in docs/operations/watching.md lacks {missing}."
 
 
 def test_an_interrupted_ratio_rollout_is_finished(serving: Serving) -> None:

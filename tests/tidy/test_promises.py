@@ -13,6 +13,7 @@ import itertools
 import json
 import pkgutil
 import re
+import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -35,6 +36,7 @@ REFERENCE = ROOT / "docs" / "reference"
 STORIES = ROOT / "tests" / "scenarios"
 VERSION_STORIES = STORIES / "placement" / "versions"
 ROW = re.compile(r"^\| `([^`]+)` \| *(.*?) *\|", re.MULTILINE)
+SUPPORTED = re.compile(r"microversions (\d+\.\d+) to (\d+\.\d+)")
 REFUSALS = 400
 """Statuses from here on are refusals."""
 FORBIDDEN = 403
@@ -132,6 +134,25 @@ def test_pages_quote_the_programs_output(name: str) -> None:
     path = REFERENCE / name
     written = path.read_text(encoding="utf-8") if path.exists() else ""
     assert written == generate.PAGES[name](APIS), f"Run 'make reference': {name} is out of date."
+
+
+def test_pages_name_the_newest_microversion() -> None:
+    versions = [api.versions for api in APIS.values() if api.versions is not None]
+    ranges = {(str(each.oldest), str(each.newest)) for each in versions}
+    pages = [ROOT / "README.md", *sorted(REFERENCE.glob("*.md"))]
+    texts = {page.name: page.read_text(encoding="utf-8") for page in pages}
+    told = [(name, each) for name, text in texts.items() for each in SUPPORTED.findall(text)]
+    assert {each for name, each in told if name == "README.md"} <= ranges
+    stale = [f"{name}: {' to '.join(each)}" for name, each in told if each not in ranges]
+    assert stale == [], f"These pages name microversions that are not the newest: {stale}"
+
+
+def test_every_command_of_openstack_is_in_the_reference() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    commands = [each.replace("_", " ") for each in project["entry-points"]["openstack.compute.v2"]]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in REFERENCE.glob("*.md"))
+    missing = [each for each in commands if not re.search(rf"`(openstack )?{each}\b", text)]
+    assert missing == [], f"No page in docs/reference describes the commands {missing}."
 
 
 def test_the_picture_of_the_calendar_is_what_the_program_draws() -> None:
