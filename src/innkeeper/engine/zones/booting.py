@@ -328,13 +328,16 @@ class TreeBooter:
         await parts.engine.write(begin, len(ids) + len(own))
         rows = await parts.engine.read(lambda tx: remote.by_uuids(tx, ids))
         known = {each.zone.id: each for each in await self._tree.children.every()}
-        gone: list[str] = []
-        for child_id, some in remote.by_child(rows).items():
-            child = known.get(child_id)
-            if child is None or not child.zone.is_enabled:
-                continue
-            tree = self._tree.below(None, parts.zoning.zone_request_timeout_s)
-            gone += await building.undo(parts.client, child, [each.uuid for each in some], tree)
+        tree = self._tree.below(None, parts.zoning.zone_request_timeout_s)
+        # Together, so that all children without an answer delay it only once.
+        answers = await asyncio.gather(
+            *(
+                building.undo(parts.client, known[child_id], [each.uuid for each in some], tree)
+                for child_id, some in remote.by_child(rows).items()
+                if child_id in known and known[child_id].zone.is_enabled
+            )
+        )
+        gone = [uuid for some in answers for uuid in some]
         if gone and is_decided:
             await parts.engine.write(lambda tx: zone_servers.forget(tx, gone), len(gone))
         return gone

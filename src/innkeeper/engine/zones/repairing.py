@@ -33,6 +33,8 @@ BUILDING = ZoneServerState.BUILDING
 WERE_BUILT = (ZoneServerState.BUILT, ZoneServerState.DELETING)
 AT_ONCE = 1000
 """The number of servers of each kind that one round looks at."""
+COMPARED_MAX = 10 * AT_ONCE
+"""One round compares no more servers than this, and one page more. The next one goes on there."""
 RECENT_S = 300.0
 """How long the amounts of a server are compared in each round after it was built or resized."""
 DEAD_FACTOR = 2.0
@@ -41,9 +43,15 @@ DEAD_FACTOR = 2.0
 
 @dataclass(slots=True)
 class Repairer:
-    """Repairs in one process. ``_after`` are the last servers that were compared, by child."""
+    """Repairs in one process.
 
+    ``_after`` are the last servers that were compared, by child, and ``_last`` is the child whose
+    servers were compared last. No round compares more than about ``compared_max``.
+    """
+
+    compared_max: int = COMPARED_MAX
     _after: dict[int, ServerId | None] = field(default_factory=dict)
+    _last: int = 0
 
     async def work(self, tree: ZoneTree, booter: TreeBooter) -> int:
         """Repair what is due, if it is this process's turn. Return the number of servers."""
@@ -56,19 +64,43 @@ class Repairer:
         round_ = _Round(tree, booter, parts.clock())
         count = await round_.undo() + await round_.decide() + await round_.finish_deletes()
         count += await round_.compare_recent()
-        for child in await tree.children.every():
-            if child.zone.is_enabled:
-                child_id, after = child.zone.id, self._after.get(child.zone.id)
-                self._after[child_id], changed = await round_.compare_page(child_id, after)
-                count += changed
+        known = [each.zone.id for each in await tree.children.every() if each.zone.is_reachable]
+        left = self.compared_max
+        # Each round goes on after the child with which the last one ended.
+        for child_id in sorted(known, key=lambda each: (each <= self._last, each)):
+            if left <= 0:
+                break
+            page = await round_.compare_page(child_id, self._after.get(child_id))
+            self._after[child_id], self._last = page.last, child_id
+            count, left = count + page.changed, left - page.size
         return count
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Servers of a child that were compared: the last one if others follow, and how many.
+
+    ``changed`` is the number of those that were wrong.
+    """
+
+    last: ServerId | None
+    size: int
+    changed: int
 
 
 @dataclass(slots=True)
 class _Round:
+    """One round.
+
+    A child without an answer is ``silent``: it is not asked again, so that it delays the round only
+    once. About servers to look at ``later``, nothing can be done now.
+    """
+
     tree: ZoneTree
     booter: TreeBooter
     now: datetime
+    silent: set[int] = field(default_factory=set)
+    later: list[ServerId] = field(default_factory=list)
 
     @property
     def dead_before(self) -> datetime:
@@ -90,7 +122,12 @@ class _Round:
         """Decide the boot batches of processes that died."""
         rows = await self._read(lambda tx: remote.undecided(tx, self.dead_before, AT_ONCE))
         batches = dict.fromkeys((each.batch_id, each.project_id) for each in rows)
-        return sum([await self._decide(*each) for each in batches])
+        count = sum([await self._decide(*each) for each in batches])
+        if self.later:
+            # Others come first in the next round.
+            later = partial(remote.look_later, uuids=self.later, now=self.now)
+            await self.tree.parts.engine.write(later, len(self.later))
+        return count
 
     async def _decide(self, batch_id: str, project_id: str) -> int:
         engine, now = self.tree.parts.engine, self.now
@@ -101,8 +138,7 @@ class _Round:
         ids = [each.uuid for each in open_]
         held = await self._held([each for each in open_ if each.state == BUILDING])
         if held is None or any(each.is_undecided for each in held.values()):
-            # Others come first in the next round.
-            await engine.write(lambda tx: remote.look_later(tx, ids, now), len(ids))
+            self.later += ids
             return 0
         there = [each for each in ids if each in held]
         # A client may name an older batch. Its servers do not count.
@@ -155,13 +191,12 @@ class _Round:
         )
         return sum([await self._compare(some) for some in remote.by_child(rows).values()])
 
-    async def compare_page(
-        self, child_id: int, after: ServerId | None
-    ) -> tuple[ServerId | None, int]:
-        """Compare the next servers of a child. Return the last one, and how many were wrong."""
+    async def compare_page(self, child_id: int, after: ServerId | None) -> _Page:
+        """Compare the next servers of a child."""
         rows = await self._read(lambda tx: remote.page(tx, after, AT_ONCE, child_id))
         built = [each for each in rows if each.state == ZoneServerState.BUILT]
-        return rows[-1].uuid if len(rows) == AT_ONCE else None, await self._compare(built)
+        last = rows[-1].uuid if len(rows) == AT_ONCE else None
+        return _Page(last, len(rows), await self._compare(built))
 
     async def _compare(self, rows: Sequence[ZoneServer]) -> int:
         held = await self._held(rows) if rows else None
@@ -197,7 +232,7 @@ class _Round:
         found: dict[str, HeldServer] = {}
         for child_id, some in remote.by_child(rows).items():
             child = await self.tree.children.by_id(child_id)
-            if child is None or not child.zone.is_enabled:
+            if child is None or not child.zone.is_reachable or child_id in self.silent:
                 return None
             request = self.tree.below(None, parts.zoning.zone_request_timeout_s)
             ids = [each.uuid for each in some]
@@ -205,6 +240,7 @@ class _Round:
                 found |= await held_servers.existing(parts.client, child, ids, request)
             except ZoneSilent as error:
                 LOG.warning("zone_repair_failed", zone=child.zone.name, reason=str(error))
+                self.silent.add(child_id)
                 return None
         return found
 
