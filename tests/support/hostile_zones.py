@@ -60,12 +60,16 @@ class Asked:
 
 @dataclass(slots=True)
 class HostileZone:
-    """A child zone. ``answers`` says how it answers; without one it behaves well."""
+    """A child zone. ``answers`` says how it answers; without one it behaves well.
+
+    ``begin`` is called with each request first.
+    """
 
     port: int = 0
     answers: Callable[[Asked], Raw | None] = lambda asked: None
     info: Any = field(default_factory=lambda: {"id": ZONE_ID, "name": "odd", "capabilities": {}})
     asked: list[Asked] = field(default_factory=list)
+    begin: Callable[[Asked], None] = lambda asked: None
 
     @property
     def api_url(self) -> str:
@@ -75,6 +79,7 @@ class HostileZone:
     def answer(self, asked: Asked) -> Raw:
         """Return the answer to a request."""
         self.asked.append(asked)
+        self.begin(asked)
         if asked.path == "/zones/info":
             return http({"zone": self.info})
         told = self.answers(asked)

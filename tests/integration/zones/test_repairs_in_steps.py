@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 import pytest
 
+from innkeeper.commands import zone_audit
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zone_tree import ZoneServer, ZoneServerState
 from innkeeper.engine.zones.booting import TreeBooter
@@ -194,3 +196,26 @@ def test_children_are_told_together_to_undo_servers(parent: Parent) -> None:
     ]
     gone = parent.carry_out(lambda _, booter: booter.undo(unwanted))
     assert sorted(gone) == sorted(unwanted)
+
+
+def test_an_audit_asks_all_children_at_the_same_time(parent: Parent) -> None:
+    """The first request to each child is answered only once both were asked."""
+    both = threading.Barrier(CHILDREN)
+    parent.add(1, 1, ZoneServerState.BUILT)
+    for child in parent.children:
+        child.asked.clear()
+        child.answers = has_all_or_lists_none
+        child.begin = partial(_meet, child, both)
+    service = parent.zone.service
+    assert zone_audit(service.settings, service.database).look() == []
+
+
+def has_all_or_lists_none(asked: Asked) -> Raw | None:
+    """Answer questions as :func:`has_all` does, and list no servers."""
+    is_list = (asked.method, asked.path) == ("GET", HELD)
+    return http({"servers": []}) if is_list else has_all(asked)
+
+
+def _meet(child: HostileZone, both: threading.Barrier, _: Asked) -> None:
+    if len(child.asked) == 1:
+        both.wait(SOON_S)

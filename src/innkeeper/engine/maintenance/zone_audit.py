@@ -95,16 +95,35 @@ class ZoneAudit:
         client = self._connect()
         found: list[Finding] = []
         try:
-            for child in self._database.read(partial(known_children.load, box=self._box)):
-                if child.zone.is_enabled:
-                    try:
-                        found += await self._compare(client, child)
-                    except ZoneSilent as error:
-                        name = child.zone.name
-                        found.append(SILENT.broken(name, f"child zone {name}: {error}"))
+            known = self._database.read(partial(known_children.load, box=self._box))
+            asked = [each for each in known if each.zone.is_enabled]
+            # All at the same time, so that those without an answer delay the audit only once.
+            errors = await asyncio.gather(*(self._reach(client, each) for each in asked))
+            for child, error in zip(asked, errors, strict=True):
+                found += await self._of_child(client, child, error)
         finally:
             await client.close()
         return found
+
+    async def _reach(self, client: ZoneClient, child: KnownChild) -> ZoneSilent | None:
+        """Return why a child does not answer, if it does not."""
+        request = self._request()
+        try:
+            await known_children.reach(client, child, request, request.time_left_ms / 1000)
+        except ZoneSilent as error:
+            return error
+        return None
+
+    async def _of_child(
+        self, client: ZoneClient, child: KnownChild, error: ZoneSilent | None
+    ) -> list[Finding]:
+        if error is None:
+            try:
+                return await self._compare(client, child)
+            except ZoneSilent as late:
+                error = late
+        name = child.zone.name
+        return [SILENT.broken(name, f"child zone {name}: {error}")]
 
     async def _compare(self, client: ZoneClient, child: KnownChild) -> list[Finding]:
         return [*await self._known(client, child), *await self._told_by(client, child)]
