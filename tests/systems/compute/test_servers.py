@@ -16,7 +16,11 @@ from innkeeper.store.tables import compute as compute_tables
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.servers import servers as server_rules
 from innkeeper.systems.compute.servers.servers import Failed
+from tests.support.query_steps import steps_of
 from tests.support.server_rows import NOON, row, uuid
+
+MANY = 40
+"""So many results of agents can share a statement."""
 
 
 def boot(tx: Tx, *rows: dict[str, Any]) -> None:
@@ -205,6 +209,20 @@ def test_metadata_is_found_by_key_and_value(store: Store) -> None:
         assert select(tx, metadata={"a": "b"}) == ["server-1"]
         assert select(tx, metadata={"c": "d"}) == ["server-2"]
         assert select(tx, metadata={"c": "D"}) == []
+
+
+def test_many_servers_are_found_by_their_ids(store: Store) -> None:
+    """SQLite must not read all servers that are not deleted."""
+    if store.backend.name != "sqlite":
+        return
+    ids = [uuid(number) for number in range(MANY)]
+    with store.write() as tx:
+        boot(tx, *(row(number) for number in range(MANY)))
+        looked = steps_of(tx, lambda tx: servers.alive(tx, ids))
+        built = steps_of(tx, lambda tx: servers.mark_built(tx, ids, NOON))
+        deleted = steps_of(tx, lambda tx: servers.mark_deleted(tx, ids, NOON))
+    (found,) = {*looked, *built, *deleted}
+    assert found.endswith("(uuid=?)")
 
 
 def test_the_default_page_is_found_by_an_index(store: Store) -> None:

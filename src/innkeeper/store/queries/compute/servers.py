@@ -35,6 +35,9 @@ ESCAPE = "\\"
 EARLIEST = "0001-01-01 00:00:00.000000"
 """The value that replaces a missing timestamp for sorting."""
 
+IS_NOT_DELETED = sa.func.coalesce(servers.c.deleted_at, sa.null()).is_(None)
+"""For statements with many ids. Without the function, SQLite would search by the time from eight
+ids on, and read all servers that are not deleted."""
 _BY_UUID = ROWS.where(servers.c.uuid == sa.bindparam("requested"))
 _ALIVE = _BY_UUID.where(servers.c.deleted_at.is_(None))
 
@@ -79,9 +82,7 @@ class Alive:
 
 
 _ALIVE_MANY = PreparedForIds(
-    sa.select(*records.columns(servers, Alive))
-    .where(servers.c.uuid.in_(IDS))
-    .where(servers.c.deleted_at.is_(None))
+    sa.select(*records.columns(servers, Alive)).where(servers.c.uuid.in_(IDS)).where(IS_NOT_DELETED)
 )
 
 
@@ -152,7 +153,7 @@ def change(tx: Tx, uuid: str, seen: datetime, values: Mapping[str, Any]) -> bool
 _MANY = (
     servers.update()
     .where(servers.c.uuid.in_(sa.bindparam("uuids", expanding=True)))
-    .where(servers.c.deleted_at.is_(None))
+    .where(IS_NOT_DELETED)
 )
 _IN_BUILD = _MANY.where(servers.c.status == Status.BUILD)
 _STILL_GOING = sa.case((servers.c.task_state == Task.DELETING, Task.DELETING), else_=None)

@@ -10,12 +10,13 @@ import sqlalchemy as sa
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zone_tree import HeldServer
 from innkeeper.store import by_ids, records
+from innkeeper.store.queries.compute.servers import IS_NOT_DELETED
 from innkeeper.store.tables.compute import servers
 from innkeeper.store.transactions import Tx
 
-_HELD = sa.select(*records.columns(servers, HeldServer, but=("is_undecided",))).where(
-    servers.c.deleted_at.is_(None)
-)
+_FACTS = sa.select(*records.columns(servers, HeldServer, but=("is_undecided",)))
+_HELD = _FACTS.where(servers.c.deleted_at.is_(None))
+_BY_UUIDS = _FACTS.where(servers.c.uuid.in_(by_ids.IDS)).where(IS_NOT_DELETED)
 
 
 def of_batch(tx: Tx, batch_id: str, project_id: str, since: datetime) -> list[ServerId]:
@@ -53,5 +54,4 @@ def of_prefix(tx: Tx, prefix: str, after: str | None, limit: int) -> list[HeldSe
 
 def by_uuids(tx: Tx, uuids: Collection[str]) -> list[HeldServer]:
     """Return those of these servers that are in this zone."""
-    query = _HELD.where(servers.c.uuid.in_(by_ids.IDS))
-    return [HeldServer(*row) for row in by_ids.rows(tx, query, uuids)]
+    return [HeldServer(*row) for row in by_ids.rows(tx, _BY_UUIDS, uuids)]
