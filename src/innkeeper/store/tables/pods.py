@@ -109,6 +109,7 @@ pod_routings = numbered_table(
     sa.Column("server_uuid", Uuid, index=True),
     sa.UniqueConstraint("top_id", "pod_id", "resource_type"),
     sa.Index(None, "pod_id", "created_at"),
+    sa.Index(None, "pod_id", "resource_type", "project_id"),
     # Each create sums up what its project has, so all that is summed up is in the index.
     sa.Index(
         "ix_pod_routings_quotas",

@@ -51,7 +51,7 @@ zone_servers = sa.Table(
     "zone_servers",
     METADATA,
     sa.Column("uuid", Uuid, primary_key=True),
-    sa.Column("child_id", BigId, sa.ForeignKey("child_zones.id"), nullable=False, index=True),
+    sa.Column("child_id", BigId, sa.ForeignKey("child_zones.id"), nullable=False),
     sa.Column("batch_id", Name, nullable=False, index=True),
     sa.Column("project_id", Name, nullable=False, index=True),
     sa.Column("user_id", Name, nullable=False),
@@ -63,6 +63,7 @@ zone_servers = sa.Table(
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sa.Index(None, "state", "updated_at"),
+    sa.Index(None, "child_id", "project_id"),
 )
 
 used_entries = sa.Table(

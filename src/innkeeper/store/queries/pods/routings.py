@@ -17,7 +17,7 @@ from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.queries.pods.measurements import NEWEST
 from innkeeper.store.tables.compute import server_groups
-from innkeeper.store.tables.pods import pod_measurements, pod_routings
+from innkeeper.store.tables.pods import pod_measurements, pod_routings, pods
 from innkeeper.store.transactions import Tx
 
 COMMA = ","
@@ -60,15 +60,17 @@ _HOMES = {each: _homes_of(each) for each in (SERVER, VOLUME)}
 _IS_OF = sa.and_(
     _C.top_id == sa.bindparam("wanted_id"), _C.resource_type == sa.bindparam("wanted_type")
 )
-_PODS = (
-    sa.select(_C.pod_id)
-    .where(_C.resource_type == sa.bindparam("wanted_type"), _C.bottom_id.is_not(None))
-    .distinct()
-    .order_by(_C.pod_id)
+_HAS = (
+    sa.exists()
+    .where(_C.pod_id == pods.c.id, _C.resource_type == sa.bindparam("wanted_type"))
+    .where(_C.bottom_id.is_not(None))
 )
-# These are a part of each request for servers or volumes.
-_ALL_PODS = Prepared(_PODS)
-_PODS_OF = Prepared(_PODS.where(_C.project_id == sa.bindparam("project")))
+_PODS = sa.select(pods.c.id).order_by(pods.c.id)
+# These are a part of each request for servers or volumes. For each pod, they are one step in an
+# index, however many resources it has:
+# SELECT id FROM pods WHERE EXISTS (SELECT * FROM pod_routings WHERE pod_id = pods.id AND ...)
+_ALL_PODS = Prepared(_PODS.where(_HAS))
+_PODS_OF = Prepared(_PODS.where(_HAS.where(_C.project_id == sa.bindparam("project"))))
 _ADD = Prepared(pod_routings.insert())
 _OF_RESOURCE = Prepared(_ROWS.where(_IS_OF))
 _IN_POD = Prepared(_ROWS.where(_IS_OF, _C.pod_id == sa.bindparam("wanted_pod")))
@@ -250,9 +252,9 @@ def unused_groups(
     Those of groups that have no servers there, and were not used since a moment, are returned too.
     """
     server = pod_routings.alias()
-    has_servers = sa.exists().where(
-        server.c.server_group_uuid == _C.top_id, server.c.pod_id == _C.pod_id
-    )
+    # As an expression, because SQLite would otherwise read all routings of the pod for each group.
+    its_pod = server.c.pod_id + 0
+    has_servers = sa.exists().where(server.c.server_group_uuid == _C.top_id, its_pod == _C.pod_id)
     is_unused = (_C.updated_at < before) & ~has_servers
     query = _ROWS.outerjoin(server_groups, server_groups.c.uuid == _C.top_id)
     query = query.where(_C.resource_type == GROUP, server_groups.c.id.is_(None) | is_unused)

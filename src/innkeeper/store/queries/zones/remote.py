@@ -14,7 +14,7 @@ from innkeeper.domain.zone_tree import ZoneServer, ZoneServerState
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared, PreparedForIds
-from innkeeper.store.tables.zones import used_entries, zone_servers
+from innkeeper.store.tables.zones import child_zones, used_entries, zone_servers
 from innkeeper.store.transactions import Tx
 
 _SERVERS = sa.select(*records.columns(zone_servers, ZoneServer))
@@ -204,19 +204,23 @@ def of_prefix(tx: Tx, prefix: str, after: str | None, limit: int) -> list[ZoneSe
     return [ZoneServer(*row) for row in tx.execute(query)]
 
 
+# For each child, one step in an index, however many servers it has:
+# SELECT id FROM child_zones WHERE EXISTS (SELECT * FROM zone_servers WHERE child_id = ...)
+_HAS = sa.exists().where(zone_servers.c.child_id == child_zones.c.id)
+_CHILDREN = Prepared(sa.select(child_zones.c.id).where(_HAS))
 _CHILDREN_OF_PROJECT = Prepared(
-    sa.select(zone_servers.c.child_id)
-    .where(zone_servers.c.project_id == sa.bindparam("project"))
-    .distinct()
+    sa.select(child_zones.c.id).where(
+        _HAS.where(zone_servers.c.project_id == sa.bindparam("project"))
+    )
 )
 
 
 def children_of_project(tx: Tx, project_id: str | None) -> list[int]:
     """Return the row ids of the child zones with servers of a project, or of any project."""
-    if project_id is not None:
-        return [row[0] for row in _CHILDREN_OF_PROJECT.rows(tx, {"project": project_id})]
-    query = sa.select(zone_servers.c.child_id).distinct()
-    return [row[0] for row in tx.execute(query)]
+    if project_id is None:
+        return [child_id for (child_id,) in _CHILDREN.rows(tx, {})]
+    rows = _CHILDREN_OF_PROJECT.rows(tx, {"project": project_id})
+    return [child_id for (child_id,) in rows]
 
 
 def page(tx: Tx, after: ServerId | None, limit: int, child_id: int) -> list[ZoneServer]:

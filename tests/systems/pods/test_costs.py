@@ -1,0 +1,39 @@
+"""What the queries of a door read: not all routings, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from innkeeper.domain.door import SERVER, VOLUME
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.pods import pod_groups, routings
+from tests.support.query_steps import steps_of
+from tests.support.stores import NOW
+
+INDEX = "USING INDEX ix_pod_routings_pod_id_resource_type_project_id"
+PODS = [1, 2, 3]
+
+
+def steps(store: Store, look: Callable[[Tx], Any]) -> list[str]:
+    """Return the steps on routings of the queries of a function."""
+    with store.read() as tx:
+        return [each for each in steps_of(tx, look) if "pod_routings" in each]
+
+
+def test_lists_look_once_into_an_index_for_each_pod(store: Store) -> None:
+    if store.backend.name != "sqlite":
+        return
+    of_all = steps(store, lambda tx: routings.pods_of(tx, None, SERVER))
+    assert of_all == [f"SEARCH pod_routings {INDEX} (pod_id=? AND resource_type=?)"]
+    of_one = steps(store, lambda tx: routings.pods_of(tx, "a", VOLUME))
+    found = "(pod_id=? AND resource_type=? AND project_id=?)"
+    assert of_one == [f"SEARCH pod_routings {INDEX} {found}"]
+
+
+def test_the_look_for_unused_groups_reads_only_groups_and_their_servers(store: Store) -> None:
+    if store.backend.name != "sqlite":
+        return
+    own, servers = steps(store, lambda tx: pod_groups.unused(tx, PODS, NOW, 1))
+    assert own == f"SEARCH pod_routings {INDEX} (pod_id=? AND resource_type=?)"
+    assert servers.endswith("USING INDEX ix_pod_routings_server_group_uuid (server_group_uuid=?)")

@@ -1,0 +1,35 @@
+"""What the queries of a tree of zones read: not all servers, however many there are."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from innkeeper.store.transactions import Store
+from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.zones import remote
+from tests.support.query_steps import steps_of
+
+INDEX = "USING INDEX ix_zone_servers_child_id_project_id"
+MANY = 1000
+"""A zone parent asks for so many servers at once."""
+
+
+def test_lists_look_once_into_an_index_for_each_child(store: Store) -> None:
+    if store.backend.name != "sqlite":
+        return
+    with store.read() as tx:
+        of_all = steps_of(tx, lambda tx: remote.children_of_project(tx, None))
+        of_one = steps_of(tx, lambda tx: remote.children_of_project(tx, "a"))
+    assert f"SEARCH zone_servers {INDEX} (child_id=?)" in of_all
+    assert f"SEARCH zone_servers {INDEX} (child_id=? AND project_id=?)" in of_one
+
+
+def test_a_zone_finds_the_servers_of_its_parent_by_their_ids(store: Store) -> None:
+    if store.backend.name != "sqlite":
+        return
+    wanted = [str(uuid4()) for _ in range(MANY)]
+    with store.read() as tx:
+        steps = steps_of(tx, lambda tx: zone_servers.held(tx, "up:", wanted))
+    found = [each for each in steps if "SEARCH servers" in each]
+    assert len(found) == 1
+    assert found[0].endswith("(uuid=?)")
