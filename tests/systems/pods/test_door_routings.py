@@ -58,6 +58,19 @@ def test_a_create_counts_before_the_pod_is_asked_and_until_it_is_forgotten(store
         assert routings.used(tx, "a", SERVER) == (1, 2, 512, 0)
 
 
+def test_open_routings_of_one_pod_do_not_displace_those_of_others(store: Store) -> None:
+    limits = DoorLimits(-1, vcpus=-1, memory_mb=-1)
+    with store.write() as tx:
+        first, second = add_pod(tx, 1), add_pod(tx, 2)
+        marks = ["m1", "m2", "m3"]
+        for mark in marks:
+            routings.begin(tx, begun(first.id, mark), limits)
+        routings.begin(tx, begun(second.id, "other"), limits)
+        pods = [first.id, second.id]
+        assert [each.top_id for each in routings.open_in_each(tx, pods, 2)] == ["m1", "m2", "other"]
+        assert [each.top_id for each in routings.open_in_each(tx, [second.id], 2)] == ["other"]
+
+
 def test_volumes_have_quotas_of_their_own(store: Store) -> None:
     limits = DoorLimits(2, size_gb=10)
     with store.write() as tx:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from innkeeper.domain.pod_settings import Podding
 from innkeeper.store.transactions import Store
-from innkeeper.systems.pods import usage
+from innkeeper.systems.pods import pods, usage
 from tests.support.pod_rows import add_pod, measure
 from tests.support.stores import NOW
 
@@ -23,6 +23,15 @@ def test_pods_are_due_until_they_are_measured_and_after_a_day(store: Store) -> N
         assert usage.due(tx, PODDING, NOW + DAY) == [first, second]
         # A clock that was set back does not stop the measurements.
         assert usage.due(tx, PODDING, NOW - DAY) == [first, second]
+
+
+def test_a_pod_that_is_down_is_not_due(store: Store) -> None:
+    with store.write() as tx:
+        first = add_pod(tx, 1)
+        pods.record_failure(tx, first.uuid, "it is away", 1, NOW)
+        assert usage.due(tx, PODDING, NOW) == []
+        pods.record_success(tx, first.uuid, 1.0, NOW)
+        assert [each.uuid for each in usage.due(tx, PODDING, NOW)] == [first.uuid]
 
 
 def test_old_measurements_go_except_the_newest_of_each_pod(store: Store) -> None:

@@ -28,6 +28,7 @@ from innkeeper.systems.pods import pod_groups, pods, routings
 
 LOG = structlog.get_logger("innkeeper.pods")
 AT_ONCE = 100
+"""So many open routings of each pod are looked at in one round."""
 DOUBT = 4
 """A create is in doubt for so many times the timeout of a request."""
 
@@ -54,7 +55,7 @@ class Completing:
             by_id = {each.id: each for each in pods.every(tx) if each.health.is_up is not False}
             found = [
                 each
-                for each in routings.open_ones(tx, list(by_id), AT_ONCE)
+                for each in routings.open_in_each(tx, list(by_id), AT_ONCE)
                 # A request that is in progress settles its routing itself.
                 if each.deleted_at is not None
                 or each.top_id.startswith(WITH_SERVERS)

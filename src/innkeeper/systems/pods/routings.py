@@ -24,6 +24,7 @@ of_project = routings.of_project
 pods_of = routings.pods_of
 has_type = routings.has_type
 open_ones = routings.open_ones
+open_in_each = routings.open_in_each
 used = routings.used
 used_by_type = routings.used_by_type
 known = routings.of_resource

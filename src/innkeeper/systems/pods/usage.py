@@ -48,13 +48,17 @@ def record(tx: Tx, uuid: str, usage: Mapping[str, Any], now: datetime) -> bool:
 
 
 def due(tx: Tx, podding: Podding, now: datetime) -> list[Pod]:
-    """Return the pods that were never measured, or not within the period of the settings."""
+    """Return the pods that were never measured, or not within the period of the settings.
+
+    Pods that are down are left out, because polls tell when they are up again.
+    """
     newest = measurements.newest(tx)
     period = timedelta(seconds=podding.pod_measure_interval_s)
     return [
         each
         for each in pods.every(tx)
-        if each.id not in newest or abs(now - newest[each.id].measured_at) >= period
+        if each.health.is_up is not False
+        and (each.id not in newest or abs(now - newest[each.id].measured_at) >= period)
     ]
 
 

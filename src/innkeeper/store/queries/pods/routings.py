@@ -216,14 +216,31 @@ def homes(
     return [(PodHome(*home), top_ids.split(COMMA)) for top_ids, *home in rows]
 
 
+_IS_OPEN = (
+    (_C.bottom_id.is_(None) & _C.number.is_not(None))
+    | _C.deleted_at.is_not(None)
+    | _C.changing_at.is_not(None)
+)
+_LOOKED_AT = (_C.updated_at, _C.id)
+
+
 def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
     """Return routings that a pod has not confirmed, or whose resource it deletes or changes.
 
     They are of these pods. Those that were looked at last come last.
     """
-    is_begun = _C.bottom_id.is_(None) & _C.number.is_not(None)
-    is_open = is_begun | _C.deleted_at.is_not(None) | _C.changing_at.is_not(None)
-    query = _ROWS.where(is_open, _C.pod_id.in_(pod_ids)).order_by(_C.updated_at, _C.id).limit(limit)
+    query = _ROWS.where(_IS_OPEN, _C.pod_id.in_(pod_ids)).order_by(*_LOOKED_AT).limit(limit)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def open_in_each(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
+    """Return what :func:`open_ones` returns, at most ``limit`` routings of each pod."""
+    place = sa.func.row_number().over(partition_by=_C.pod_id, order_by=_LOOKED_AT)
+    placed_rows = (
+        sa.select(_C.id, place.label("place")).where(_IS_OPEN, _C.pod_id.in_(pod_ids)).subquery()
+    )
+    query = _ROWS.join(placed_rows, placed_rows.c.id == _C.id)
+    query = query.where(placed_rows.c.place <= limit).order_by(*_LOOKED_AT)
     return [PodRouting(*row) for row in tx.execute(query)]
 
 
