@@ -109,16 +109,16 @@ class PodAudit:
 
     async def _look(self) -> list[Finding]:
         client = PodClient(self._clock, self._podding.pod_requests_max)
+        timeout_s = self._podding.pod_request_timeout_s
+        comparing = Comparing(self._read, client, timeout_s, self._clock)
         try:
             every = self._database.read(pods.every)
-            found = await asyncio.gather(*(self._of_pod(client, each) for each in every))
+            found = await asyncio.gather(*(self._of_pod(comparing, each) for each in every))
         finally:
             await client.close()
         return [finding for of_pod in found for finding in of_pod]
 
-    async def _of_pod(self, client: PodClient, pod: Pod) -> list[Finding]:
-        timeout_s = self._podding.pod_request_timeout_s
-        comparing = Comparing(self._read, client, timeout_s, self._clock)
+    async def _of_pod(self, comparing: Comparing, pod: Pod) -> list[Finding]:
         try:
             password = self._database.read(lambda tx: pods.password_of(tx, pod, self._box))
             told = await comparing.compare(pod, login_of(pod, password))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol, TypeVar
 
@@ -17,6 +17,7 @@ from innkeeper.clients.pods import PodClient
 from innkeeper.domain.door import SERVER, VOLUME, PodResource
 from innkeeper.domain.ids import Clock
 from innkeeper.domain.pods import Pod
+from innkeeper.engine.pods import measuring
 from innkeeper.engine.pods.held_resources import HeldResources
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import checks
@@ -24,6 +25,8 @@ from innkeeper.systems.pods.checks import PodDifference
 
 T = TypeVar("T")
 KINDS = (SERVER, VOLUME)
+PODS_AT_ONCE = 2
+"""So many pods are compared at once. All that they have is in memory, 3 kB for each resource."""
 AT_ONCE = 100
 """So many resources are looked at again at once. The client has a limit of its own."""
 UNSETTLED = 2
@@ -47,18 +50,25 @@ class PodComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """Compares pods with routings."""
+    """Compares pods with routings. ``turns`` are those of pods that are compared now."""
 
     read: Read
     client: PodClient
     timeout_s: float
     clock: Clock
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PODS_AT_ONCE))
 
     async def compare(self, pod: Pod, login: PodLogin) -> PodComparison:
         """Return how the routings of a pod differ from what it has. Raises :class:`PodSilent`.
 
         ``login`` is that of this service's administrator.
         """
+        # A pod that does not answer must not take the turn of another one.
+        await measuring.poll(self.client, login, self.timeout_s)
+        async with self.turns:
+            return await self._compare(pod, login)
+
+    async def _compare(self, pod: Pod, login: PodLogin) -> PodComparison:
         held = HeldResources(self.client, login, self.timeout_s)
         found: list[PodDifference] = []
         for kind in KINDS:

@@ -69,8 +69,8 @@ class Reconciling:
             return await self._check(pod)
         except PodSilent as error:
             LOG.warning("pod_not_checked", pod=pod.pod_name, reason=str(error))
-            soon = clock() - timedelta(seconds=max(0.0, period_s - RETRY_S))
-            await engine.write(lambda tx: periodic.mark_done(tx, task, soon))
+            again_at = clock() - timedelta(seconds=retried_s(period_s))
+            await engine.write(lambda tx: periodic.mark_done(tx, task, again_at))
             return 0
 
     async def _check(self, pod: Pod) -> int:
@@ -97,6 +97,14 @@ class Reconciling:
         for each in done:
             LOG.info("pod_repaired", pod=found[0].pod.pod_name, repair=each)
         return len(done)
+
+
+def retried_s(period_s: float) -> float:
+    """Return how long ago the last check was, as is recorded of one that failed just now.
+
+    The next one is due :data:`RETRY_S` later, or after the whole period if that is sooner.
+    """
+    return max(0.0, period_s * periodic.EARLY - RETRY_S)
 
 
 def report(pod: Pod, found: PodComparison, repaired: Sequence[PodDifference]) -> None:
