@@ -18,7 +18,6 @@ import msgspec
 
 from innkeeper.clients.zone_wire import ZoneAnswer, ZoneSilent
 from innkeeper.clients.zones import ANSWER_BYTES_LEAST, ZoneClient, ZoneRequest
-from innkeeper.domain.errors import Refusal
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import IdSource, is_uuid
 from innkeeper.domain.slices import Zoning
@@ -50,15 +49,10 @@ class KnownChild:
 
 def load(tx: Tx, box: SecretBox) -> list[KnownChild]:
     """Return all child zones. A password that is lost makes its own child unusable only."""
-    return [KnownChild(each, _password_of(tx, each, box)) for each in children.every(tx)]
-
-
-def _password_of(tx: Tx, child: ChildZone, box: SecretBox) -> str | None:
-    try:
-        return children.password_of(tx, child, box)
-    except Refusal:
-        # Each request to the child says so, and each poll records it.
-        return None
+    known = children.every(tx)
+    # Without a password, each request to the child says so, and each poll records it.
+    passwords = children.passwords_of(tx, known, box)
+    return [KnownChild(each, passwords.get(each.uuid)) for each in known]
 
 
 class KnownChildren:

@@ -10,7 +10,8 @@ and every key opens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from innkeeper.domain import key_rings
@@ -101,6 +102,15 @@ def read(tx: Tx, secret_box: SecretBox, name: str) -> bytes | None:
     """Return a stored secret. Raises the errors of :meth:`SecretBox.open`."""
     text = identity.secret(tx, name)
     return None if text is None else secret_box.open(name, text)
+
+
+def readable(tx: Tx, secret_box: SecretBox, names: Collection[str]) -> dict[str, bytes]:
+    """Return the stored secrets with these names that no error of :func:`read` hides, by name."""
+    found: dict[str, bytes] = {}
+    for name, text in identity.secrets_named(tx, names).items():
+        with suppress(NoSuchKey, Spoilt):
+            found[name] = secret_box.open(name, text)
+    return found
 
 
 def forget(tx: Tx, name: str) -> None:

@@ -7,7 +7,7 @@ ADR 0037.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -139,6 +139,13 @@ def password_of(tx: Tx, child: ChildZone, box: SecretBox) -> str:
     if secret is None:
         raise NotFound(f"The password of zone {child.name} is lost. Set it again.")
     return secret.decode()
+
+
+def passwords_of(tx: Tx, zones: Sequence[ChildZone], box: SecretBox) -> dict[str, str]:
+    """Return what :func:`password_of` returns of several children, by id, unless it is lost."""
+    found = secret_boxes.readable(tx, box, [_secret_name(each.uuid) for each in zones])
+    names = {each.uuid: _secret_name(each.uuid) for each in zones}
+    return {uuid: found[name].decode() for uuid, name in names.items() if name in found}
 
 
 def record_success(

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.errors import AlreadyExists
 from innkeeper.domain.identity import Assignment, Project, Role, User
-from innkeeper.store import invalidations, records
+from innkeeper.store import by_ids, invalidations, records
 from innkeeper.store.by_ids import Rows
 from innkeeper.store.tables.identity import (
     projects,
@@ -289,6 +289,12 @@ def prune_revoked_tokens(tx: Tx, now: datetime) -> int:
 def secret(tx: Tx, name: str) -> str | None:
     """Return the secret with this name."""
     return tx.execute(sa.select(secrets.c.value).where(secrets.c.name == name)).scalar()
+
+
+def secrets_named(tx: Tx, names: Collection[str]) -> dict[str, str]:
+    """Return the secrets with these names, as far as they exist, by name."""
+    query = sa.select(secrets.c.name, secrets.c.value).where(secrets.c.name.in_(by_ids.IDS))
+    return {name: value for name, value in by_ids.rows(tx, query, names)}
 
 
 def add_secret(tx: Tx, name: str, value: str, now: datetime) -> None:
