@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from innkeeper.domain.door import SERVER, VOLUME
+from innkeeper.domain.door import SERVER, VOLUME, DoorLimits
+from innkeeper.domain.pods import PodRouting
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.pods import pod_groups, routings
+from tests.support.pod_rows import add_pod
 from tests.support.query_steps import steps_of
 from tests.support.stores import NOW
 
@@ -37,3 +40,30 @@ def test_the_look_for_unused_groups_reads_only_groups_and_their_servers(store: S
     own, servers = steps(store, lambda tx: pod_groups.unused(tx, PODS, NOW, 1))
     assert own == f"SEARCH pod_routings {INDEX} (pod_id=? AND resource_type=?)"
     assert servers.endswith("USING INDEX ix_pod_routings_server_group_uuid (server_group_uuid=?)")
+
+
+def test_volumes_that_pods_list_are_found_by_their_ids(store: Store) -> None:
+    if store.backend.name != "sqlite":
+        return
+    (step,) = steps(store, lambda tx: routings.of_resources(tx, ["v1", "v2"], VOLUME))
+    assert step.endswith("(top_id=?)")
+
+
+def test_what_a_pod_has_made_is_looked_up_together(store: Store) -> None:
+    if store.backend.name != "sqlite":
+        return
+    counts = set()
+    for number in (2, 9):
+        with store.write() as tx:
+            pod = add_pod(tx, number)
+            wanted = PodRouting(0, f"m{number}", None, pod.id, "a", SERVER, NOW, NOW, number=number)
+            made = routings.begin(tx, wanted, DoorLimits(-1))
+            ids = [f"{number}-{each}" for each in range(number)]
+            looks = steps_of(tx, partial(_settle, made, ids))
+            counts.add(sum("SEARCH" in each for each in looks))
+            assert {each.top_id for each in routings.of_resources(tx, ids, SERVER)} == set(ids)
+    assert len(counts) == 1
+
+
+def _settle(made: PodRouting, ids: list[str], tx: Tx) -> None:
+    assert routings.settle(tx, made, ids, NOW) == ids

@@ -6,7 +6,7 @@ Always true: a resource is not found only if every pod that may have it says so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from http import HTTPStatus
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -37,19 +37,20 @@ class Looking:
         self._clouds = clouds
         self._tenants = tenants
 
-    async def volumes(self, project_id: str | None) -> dict[str, tuple[PodRouting, Pod]]:
-        """Return the volumes of a project, or of all projects, by id, with their pods."""
+    async def homes(self, project_id: str | None) -> list[Pod]:
+        """Return the pods with volumes of a project, or of any."""
 
-        def look(tx: Tx) -> dict[str, tuple[PodRouting, Pod]]:
-            by_id = {each.id: each for each in pods.every(tx)}
-            found = routings.of_project(tx, project_id, VOLUME)
-            return {
-                each.top_id: (each, by_id[each.pod_id])
-                for each in found
-                if each.bottom_id is not None
-            }
+        def look(tx: Tx) -> list[Pod]:
+            ids = frozenset(routings.pods_of(tx, project_id, VOLUME))
+            return [each for each in pods.every(tx) if each.id in ids]
 
         return await self._clouds.engine.read(look)
+
+    async def volumes(self, project_id: str | None, ids: Collection[str]) -> dict[str, PodRouting]:
+        """Return those of these volumes that are of a project, or of any, by id."""
+        found = await self._clouds.engine.read(lambda tx: routings.of_resources(tx, ids, VOLUME))
+        made = (each for each in found if each.bottom_id is not None)
+        return {each.top_id: each for each in made if project_id in (None, each.project_id)}
 
     async def every_pod(self) -> list[Pod]:
         """Return all pods."""
@@ -144,7 +145,9 @@ class Looking:
         missing: list[Pod] = []
         for pod, answer in zip(asked, answers, strict=True):
             if isinstance(answer, PodSilent):
-                LOG.warning("pod_not_asked", pod=pod.pod_name, reason=str(answer))
+                if pod.health.is_up is not False:
+                    # A poll has logged each pod that is down.
+                    LOG.warning("pod_not_asked", pod=pod.pod_name, reason=str(answer))
                 missing.append(pod)
             elif isinstance(answer, BaseException):
                 raise answer

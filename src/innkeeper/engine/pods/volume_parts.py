@@ -92,8 +92,7 @@ class VolumeParts:
         """Return the pods that may have something of the caller's volumes."""
         if caller.is_admin:
             return await self._looking.every_pod()
-        known = await self._looking.volumes(caller.project_id)
-        return list({pod.id: pod for _, pod in known.values()}.values())
+        return await self._looking.homes(caller.project_id)
 
     async def _find(
         self, request: DoorRequest, part: VolumePart, homes: Sequence[Pod]
@@ -131,12 +130,11 @@ class VolumeParts:
         query: Mapping[str, str],
     ) -> tuple[list[dict[str, Json]], list[str]]:
         """Return all parts with details, newest ids first, and the names of pods without answer."""
-        known = await self._looking.volumes(project_id)
-        homes = {pod.id: pod for _, pod in known.values()}
+        homes = await self._looking.homes(project_id)
         every = {"all_tenants": "1"} if project_id is None else {}
         collection = request.target.partition("?")[0].split("/")[1]
         answers, missing = await self._looking.rows(
-            list(homes.values()),
+            homes,
             project_id,
             BLOCK_STORAGE,
             f"/{collection}/detail",
@@ -144,12 +142,14 @@ class VolumeParts:
             request.headers,
             part.keys,
         )
+        ids = {_volume_of(each) for _, rows in answers for each in rows}
+        known = await self._looking.volumes(project_id, ids)
         found: dict[str, dict[str, Json]] = {}
         for pod, rows in answers:
             try:
                 for each in rows:
-                    routing, home = known.get(_volume_of(each), (None, None))
-                    if routing is not None and home == pod:
+                    routing = known.get(_volume_of(each))
+                    if routing is not None and routing.pod_id == pod.id:
                         found[each["id"]] = _view(request, routing, pod).change(each)
             except PodSilent as error:
                 LOG.warning("pod_list_failed", pod=pod.pod_name, reason=str(error))

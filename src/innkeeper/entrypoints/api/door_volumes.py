@@ -56,8 +56,7 @@ async def answered(call: Call, door: Door, request: DoorRequest, part: VolumePar
 
 async def summary(call: Call, door: Door, request: DoorRequest, project_id: str | None) -> Answer:
     """Return the sums over the summaries of all pods with volumes of a project, or of all."""
-    known = await door.looking.volumes(project_id)
-    homes = list({pod.id: pod for _, pod in known.values()}.values())
+    homes = await door.looking.homes(project_id)
     target = "/volumes/summary" + ("?all_tenants=1" if project_id is None else "")
     told, missing = await door.looking.ask(
         homes, project_id, BLOCK_STORAGE, target, request.headers

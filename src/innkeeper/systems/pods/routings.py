@@ -20,7 +20,7 @@ from innkeeper.systems.volumes import quotas as volume_quotas
 # Queries that are re-exported unchanged.
 page = routings.page
 homes = routings.homes
-of_project = routings.of_project
+of_resources = routings.of_resources
 pods_of = routings.pods_of
 has_type = routings.has_type
 open_ones = routings.open_ones
@@ -128,9 +128,12 @@ def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) 
     is_open = found is not None and found.bottom_id is None
     if is_open:
         routings.remove(tx, begun.id)
-    settled = []
-    for bottom_id in bottom_ids:
-        known = routings.of_resource(tx, bottom_id, begun.resource_type)
+    known_ones: dict[str, list[PodRouting]] = {}
+    for each in routings.of_resources(tx, bottom_ids, begun.resource_type):
+        known_ones.setdefault(each.top_id, []).append(each)
+    settled, fresh = [], []
+    for bottom_id in dict.fromkeys(bottom_ids):
+        known = known_ones.get(bottom_id, [])
         if any(each.pod_id != begun.pod_id for each in known) or not (is_open or known):
             continue
         if known and is_open and begun.top_id.startswith(TAKES):
@@ -138,8 +141,9 @@ def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) 
             routings.change(tx, known[0].id, owner)
         elif not known:
             made = replace(begun, top_id=bottom_id, bottom_id=bottom_id, number=1, updated_at=now)
-            routings.add(tx, replace(made, deleted_at=None))
+            fresh.append(replace(made, deleted_at=None))
         settled.append(bottom_id)
+    routings.add_many(tx, fresh)
     return settled
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from innkeeper.domain.door import GROUP, MAY_TAKE, SERVER, VOLUME
 from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodHome, PodRouting
 from innkeeper.domain.volumes import VolumeUsage
-from innkeeper.store import records
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.queries.pods.measurements import NEWEST
@@ -136,6 +136,12 @@ def add(tx: Tx, routing: PodRouting) -> int:
     return made.id
 
 
+def add_many(tx: Tx, routings: Sequence[PodRouting]) -> None:
+    """Insert routings."""
+    if routings:
+        _ADD.run(tx, [records.values(each, but=("id",)) for each in routings])
+
+
 def found(tx: Tx, top_id: str, pod_id: int, resource_type: str) -> PodRouting | None:
     """Return the routing of a resource to a pod."""
     wanted = {"wanted_id": top_id, "wanted_type": resource_type, "wanted_pod": pod_id}
@@ -170,12 +176,10 @@ def of_resource(tx: Tx, top_id: str, resource_type: str) -> Sequence[PodRouting]
     return [PodRouting(*row) for row in _OF_RESOURCE.rows(tx, wanted)]
 
 
-def of_project(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[PodRouting]:
-    """Return the routings of a project's resources; with ``None``, of all projects."""
-    query = _ROWS.where(_C.resource_type == resource_type)
-    if project_id is not None:
-        query = query.where(_C.project_id == project_id)
-    return [PodRouting(*row) for row in tx.execute(query)]
+def of_resources(tx: Tx, top_ids: Iterable[str], resource_type: str) -> Sequence[PodRouting]:
+    """Return the routings of these resources, in any pod."""
+    query = _ROWS.where(_C.top_id.in_(IDS), _C.resource_type == resource_type)
+    return [PodRouting(*row) for row in by_ids.rows(tx, query, top_ids)]
 
 
 def of_pod(tx: Tx, pod_id: int, resource_type: str) -> Sequence[PodRouting]:

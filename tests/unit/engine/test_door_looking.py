@@ -1,0 +1,22 @@
+"""Questions of a door to several pods at once."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from structlog.testing import capture_logs
+
+from innkeeper.domain.pods import PodHealth
+from innkeeper.engine.pods.looking import Looking
+from tests.support.pod_rows import pod_of
+
+
+def test_a_pod_that_is_down_is_missing_and_not_logged_each_time() -> None:
+    nobody: Any = None
+    down = replace(pod_of(1), health=PodHealth(is_up=False))
+    with capture_logs() as logs:
+        told, missing = asyncio.run(Looking(nobody, nobody).ask([down], None, "compute", "/", {}))
+    assert (told, missing) == ([], [down])
+    assert logs == []
