@@ -11,6 +11,7 @@ import pytest
 
 from innkeeper.domain.door import VOLUME, DoorCaller, DoorRequest
 from innkeeper.domain.errors import Invalid, VolumeQuotaExceeded
+from innkeeper.engine.lateness import Lateness
 from innkeeper.engine.pods.beginning import Beginning, BegunCreate, MadeInPod, record_together
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.settings import load
@@ -57,6 +58,7 @@ def test_a_create_is_planned_counted_and_recorded_in_one_commit(store: Store) ->
         POLICY,
         lambda: NOW,
         Numbers(),
+        Lateness(SETTINGS.podding.pod_poll_interval_s),
     )
     with store.write() as tx:
         first, second = (add_pod(tx, number) for number in (1, 2))

@@ -23,6 +23,7 @@ from innkeeper.domain.pods import Pod, PodBinding, PodRequest
 from innkeeper.domain.slices import Settings
 from innkeeper.engine import callers, metrics
 from innkeeper.engine.engine import Engine
+from innkeeper.engine.lateness import Lateness
 from innkeeper.engine.pods import measuring
 from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
 from innkeeper.scheduling.pod_choosing import PodPolicy
@@ -40,7 +41,10 @@ LOOK_PERIOD_S, SETTLE_PERIOD_S, CHECK_PERIOD_S = 60.0, 5.0, 5.0
 
 @dataclass(frozen=True, slots=True)
 class PodClouds:
-    """All that the ways in need to reach pods, from one event loop."""
+    """All that the ways in need to reach pods, from one event loop.
+
+    ``late`` are the pods for which a list waited in vain.
+    """
 
     engine: Engine
     client: PodClient
@@ -49,10 +53,20 @@ class PodClouds:
     policy: PodPolicy
     clock: Clock
     ids: IdSource
+    late: Lateness
 
     def beside(self) -> PodClouds:
         """Return the same pods for another event loop, with connections of its own."""
         return replace(self, client=self.client.beside())
+
+    def note_late(self, pod: Pod) -> None:
+        """Remember that a list waited for this pod in vain."""
+        self.late.note(pod.uuid, self.clock())
+
+    def is_awaited(self, pod: Pod) -> bool:
+        """Return whether a list asks a pod: each would wait for one that is down, or late."""
+        is_late = self.late.is_late(pod.uuid, pod.health.last_seen_at)
+        return pod.health.is_up is not False and not is_late
 
     async def contact(self, pod: Pod, password: str) -> float:
         """Log in to a pod, and ask its Compute API. Return the time in milliseconds.
@@ -220,7 +234,8 @@ def clouds_of(
     client = PodClient(
         clock, most, observe=metrics.asked_pod, wire_of=wire_of, begin=callers.must_finish
     )
-    return PodClouds(engine, client, box, podding, policy, clock, ids)
+    late = Lateness(podding.pod_poll_interval_s)
+    return PodClouds(engine, client, box, podding, policy, clock, ids, late)
 
 
 def login_of(pod: Pod, password: str) -> PodLogin:

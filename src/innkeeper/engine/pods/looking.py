@@ -112,6 +112,7 @@ class Looking:
                 async with asyncio.timeout(timeout_s):
                     return await pages(pod)
             except TimeoutError as error:
+                self._clouds.note_late(pod)
                 raise PodSilent(f"no list within {timeout_s:g} seconds") from error
 
         return await self._each(asked, one)
@@ -124,8 +125,8 @@ class Looking:
         target: str,
         headers: Mapping[str, str],
     ) -> Told:
-        if pod.health.is_up is False:
-            raise PodSilent("it is down")
+        if not self._clouds.is_awaited(pod):
+            raise PodSilent("it is down, or did not answer in time")
         login = await self.login(pod, project_id)
         timeout_s = self._clouds.podding.pod_request_timeout_s
         call = PodCall(service, "GET", target, timeout_s, b"", headers)

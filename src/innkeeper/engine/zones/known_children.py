@@ -23,6 +23,7 @@ from innkeeper.domain.ids import IdSource, is_uuid
 from innkeeper.domain.slices import Zoning
 from innkeeper.domain.zone_tree import ChildZone, TreeRequest
 from innkeeper.engine.engine import Engine
+from innkeeper.engine.lateness import Lateness
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity.secret_boxes import SecretBox
 from innkeeper.systems.zones import capabilities, children
@@ -62,19 +63,23 @@ class KnownChildren:
     """
 
     def __init__(
-        self, engine: Engine, box: SecretBox, timer_s: Callable[[], float] = time.monotonic
+        self,
+        engine: Engine,
+        box: SecretBox,
+        poll_interval_s: float,
+        timer_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
         self._box = box
         self._timer_s = timer_s
         self._known: list[KnownChild] = []
         self._read_s = float("-inf")
-        self._late: dict[str, datetime] = {}
+        self._late = Lateness(poll_interval_s)
         self._refused_s: dict[str, float] = {}
 
     def beside(self) -> KnownChildren:
         """Return the same child zones for another event loop."""
-        return KnownChildren(self._engine, self._box, self._timer_s)
+        return KnownChildren(self._engine, self._box, self._late.poll_interval_s, self._timer_s)
 
     async def every(self) -> list[KnownChild]:
         """Return all child zones."""
@@ -86,13 +91,11 @@ class KnownChildren:
 
     def note_late(self, child: ChildZone, now: datetime) -> None:
         """Remember that a plan waited for this child in vain."""
-        self._late[child.uuid] = now
+        self._late.note(child.uuid, now)
 
     def is_late(self, child: ChildZone) -> bool:
         """Return whether a plan waited for this child in vain, and no poll was answered since."""
-        since = self._late.get(child.uuid)
-        seen = child.state.last_seen_at
-        return since is not None and (seen is None or seen <= since)
+        return self._late.is_late(child.uuid, child.state.last_seen_at)
 
     def note_refusal(self, child: ChildZone) -> None:
         """Remember that this child refused to place servers without a plan."""

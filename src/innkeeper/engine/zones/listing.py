@@ -21,7 +21,8 @@ from innkeeper.clients.zones import ZoneRequest
 from innkeeper.domain.compute import Status
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.identity import RequestContext
-from innkeeper.domain.zone_tree import TreeRequest, ZoneServer
+from innkeeper.domain.zone_tree import ChildZone, TreeRequest, ZoneServer
+from innkeeper.engine.lateness import LATE_SHARE, Lateness
 from innkeeper.engine.zones import links
 from innkeeper.engine.zones.known_children import KnownChild, decoded
 from innkeeper.engine.zones.tree import ZoneTree
@@ -81,6 +82,7 @@ class ServerLists:
     def __init__(self, tree: ZoneTree) -> None:
         self._tree = tree
         self._parts = tree.parts
+        self._late = Lateness(tree.parts.zoning.zone_poll_interval_s)
 
     async def asked(self, project_id: str | None) -> list[KnownChild]:
         """Return the children that may have servers of a project, or of any."""
@@ -97,11 +99,14 @@ class ServerLists:
     ) -> tuple[list[ZonePage], list[str]]:
         """Return a page of each child, and the names of children without an answer.
 
-        A child that is disabled or inactive is not asked, because each list would wait for it.
+        A child that is disabled, inactive or late is not asked, because each list would wait for
+        it.
         """
-        missing = [each.zone.name for each in asked if not each.zone.is_reachable]
-        asked = [each for each in asked if each.zone.is_reachable]
-        tree = self._tree.below(question.caller.hop, self._parts.zoning.zone_request_timeout_s)
+        missing = [each.zone.name for each in asked if not self._is_awaited(each.zone)]
+        asked = [each for each in asked if self._is_awaited(each.zone)]
+        timeout_s = self._parts.zoning.zone_request_timeout_s
+        tree = self._tree.below(question.caller.hop, timeout_s)
+        had_time = tree.time_left_ms >= LATE_SHARE * timeout_s * 1000
         answers = await asyncio.gather(
             *(self._page(each, question, after, tree) for each in asked), return_exceptions=True
         )
@@ -112,9 +117,16 @@ class ServerLists:
             elif isinstance(answer, ZoneSilent):
                 LOG.warning("zone_list_failed", zone=child.zone.name, reason=str(answer))
                 missing.append(child.zone.name)
+                # A parent must not make a child late for others by asking for a list in no time.
+                if answer.is_late and had_time:
+                    self._late.note(child.zone.uuid, self._parts.clock())
             else:
                 raise answer
         return pages, missing
+
+    def _is_awaited(self, child: ChildZone) -> bool:
+        is_late = self._late.is_late(child.uuid, child.state.last_seen_at)
+        return child.is_reachable and not is_late
 
     async def key_of(self, uuid: str, question: ListQuestion) -> str | None:
         """Return the sort key of a server in a child zone; ``None`` if there is no such server.

@@ -84,7 +84,7 @@ def neighbours_of(
         return None
     zoning, ids, clock = settings.zoning, sources.ids, sources.clock
     client = client_of(clock, ids, zoning.zone_requests_max, sources.wire_of)
-    children = KnownChildren(engine, box, sources.timer_s)
+    children = KnownChildren(engine, box, zoning.zone_poll_interval_s, sources.timer_s)
     return Neighbours(
         ZoneParts(engine, client, children, sealer, zoning, zone_id, ids, clock),
         quotas.defaults(settings.computing),

@@ -20,6 +20,7 @@ from innkeeper.domain.slices import Zoning
 from innkeeper.domain.zone_tree import ChildZone, Hop, TreeRequest
 from innkeeper.domain.zones import PlacedOffer, TreePlan, ZonePlan
 from innkeeper.engine.engine import Engine
+from innkeeper.engine.lateness import LATE_SHARE
 from innkeeper.engine.zones import known_children, selecting
 from innkeeper.engine.zones.known_children import KnownChild, KnownChildren, tree_of
 from innkeeper.engine.zones.remembered import RememberedDefinitions
@@ -34,12 +35,6 @@ from innkeeper.systems.compute.grouping.reach import Reach
 from innkeeper.systems.zones import merging, sealing
 from innkeeper.systems.zones.children import Reached
 from innkeeper.systems.zones.sealing import Sealer
-
-RARE_POLLS_S = 60.0
-"""With longer times between two polls, a child that was late once would be left out for too long.
-"""
-LATE_SHARE = 0.5
-"""A child is late if it did not answer within this share of the usual time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +230,7 @@ class ZoneTree:
         had_time = tree.time_left_ms >= LATE_SHARE * zoning.zone_select_timeout_s * 1000
 
         def note(child: KnownChild) -> None:
-            if had_time and zoning.zone_poll_interval_s <= RARE_POLLS_S:
+            if had_time:
                 self.children.note_late(child.zone, self.parts.clock())
 
         return note

@@ -1,0 +1,40 @@
+"""Remembers services that did not answer in time, so that later requests do not wait for them.
+
+A service that is suspended counts as down only after several polls. Until then, each request that
+asks several services at once would wait for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+RARE_POLLS_S = 60.0
+"""With longer times between two polls, a service that was late once would be left out for too long.
+"""
+LATE_SHARE = 0.5
+"""A service is late if it did not answer within this share of the usual time."""
+
+
+@dataclass(slots=True)
+class Lateness:
+    """The services for which a request of one kind waited in vain.
+
+    They are polled every ``poll_interval_s``. When a poll is answered, a service is late no more.
+    """
+
+    poll_interval_s: float
+    _since: dict[str, datetime] = field(default_factory=dict)
+
+    def note(self, uuid: str, now: datetime) -> None:
+        """Remember that a request waited for this service in vain."""
+        if self.poll_interval_s <= RARE_POLLS_S:
+            self._since[uuid] = now
+
+    def is_late(self, uuid: str, last_seen_at: datetime | None) -> bool:
+        """Return whether a request waited in vain, and no poll was answered since.
+
+        The last poll with an answer was at ``last_seen_at``.
+        """
+        since = self._since.get(uuid)
+        return since is not None and (last_seen_at is None or last_seen_at <= since)
