@@ -322,7 +322,7 @@ def test_case_16_lists_over_three_pods_have_each_row_once_and_in_order(at: Door)
         assert (mine["is_partial"], "missing_pods" in mine) == (True, False)
     finally:
         at.pods.thaw("two")
-    assert len(user.servers()) == 9
+    wait_for("the pod is asked again", lambda: len(user.servers()) == 9)
 
 
 def paged(user: DoorUser, path: str, key: str) -> list[str]:
