@@ -102,6 +102,18 @@ class PickyType(RackType):
         return replace(found, demand=demand)
 
 
+class QueriedType(RackType):
+    """Racks that a query about availability names by ``amount``."""
+
+    NAME = "test:queried"
+
+    def queried(self, query: Mapping[str, str], amount: int | None) -> Any:
+        """Return the parameters, or fail."""
+        if "trouble" in query:
+            return TROUBLES[query["trouble"]]()
+        return {"racks": amount or 1}
+
+
 class Nameless(RackType):
     """A type whose name is no name."""
 

@@ -38,6 +38,10 @@ class ResourceTypeName:
     FLAVOR = "flavor:instance"
 
 
+RESOURCE_TYPES = (ResourceTypeName.HOST, ResourceTypeName.SLOT, ResourceTypeName.FLAVOR)
+"""All resource types that come with the service, in the order in which they are listed."""
+
+
 class ReservationState:
     """The state of a reservation. An ``ENDING`` one gives its hosts back once they are empty."""
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from innkeeper.domain.leases import ResourceTypeName
+from innkeeper.domain.leases import RESOURCE_TYPES
 from innkeeper.domain.peer_settings import Peering
 from innkeeper.domain.pod_settings import Podding
 from innkeeper.domain.setting_types import (
@@ -301,11 +301,7 @@ class Leasing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lease_webhook_secret: str | None = None
     lease_event_retries_max: Few = 10
     lease_healing_interval_min: Annotated[int, msgspec.Meta(ge=0, le=366 * 24 * 60)] = 60
-    lease_resource_types: tuple[str, ...] = (
-        ResourceTypeName.HOST,
-        ResourceTypeName.SLOT,
-        ResourceTypeName.FLAVOR,
-    )
+    lease_resource_types: tuple[str, ...] = RESOURCE_TYPES
     allow_preemptible_servers: bool = False
     preemption_grace_s: Annotated[int, msgspec.Meta(ge=0, le=YEAR_S)] = 120
 

@@ -13,7 +13,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from innkeeper.domain.errors import Conflict, Invalid, PluginFailed, Refusal
-from innkeeper.domain.leases import EventRequest, Lease, LeaseEventKind, LeaseRequest, Window
+from innkeeper.domain.leases import (
+    RESOURCE_TYPES,
+    EventRequest,
+    Lease,
+    LeaseEventKind,
+    LeaseRequest,
+    Window,
+)
 from innkeeper.domain.slices import Leasing
 from innkeeper.store.tables.leases import lease_notifications
 from innkeeper.store.transactions import Tx
@@ -230,6 +237,29 @@ def test_leases_of_a_type_that_is_gone_go_on(operator: LeaseOperator) -> None:
     operator.delete(second)
     operator.turn()
     assert operator.held(second) == set()
+
+
+def test_queries_become_parameters(operator: LeaseOperator) -> None:
+    queried = operator.types.queried
+    named = {"resource_type": "test:rack"}
+    assert queried("test:rack", {"racks": "2", "x": "y"}, None) == {"racks": 2, "x": "y", **named}
+    assert queried("test:rack", {"racks": "2" * 19}, 3) == {"racks": "2" * 19, "amount": 3, **named}
+    with pytest.raises(Invalid, match="The test:shelf resource type is not supported"):
+        queried("test:shelf", {}, None)
+
+
+def test_an_own_type_may_read_queries_itself(operator: LeaseOperator) -> None:
+    types = operator.cloud.read(lambda tx: types_of(tx, [f"{OWN}:QueriedType"]))
+    assert types.queried("test:queried", {}, 3) == {"racks": 3, "resource_type": "test:queried"}
+    for trouble in ("error", "nothing", "list", "long"):
+        with pytest.raises(PluginFailed):
+            types.queried("test:queried", {"trouble": trouble}, None)
+    with pytest.raises(Conflict, match="painted"):
+        types.queried("test:queried", {"trouble": "refusal"}, None)
+
+
+def test_the_listed_types_are_those_of_the_service() -> None:
+    assert tuple(TYPES) == RESOURCE_TYPES
 
 
 def test_healing_keeps_the_requirements_of_an_own_type(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import numpy as np
 
@@ -39,11 +38,13 @@ _MICROSECOND = timedelta(microseconds=1)
 class AvailabilityQuestion:
     """What a project wants to know about a time.
 
-    ``reservation`` is the request for a reservation, as for a new lease. With a ``length``, the
-    earliest window of this length in which it fits is searched, too.
+    ``parameters`` are texts, which the resource type turns into those of a new lease. With a
+    ``length``, the earliest window of this length in which the reservation fits is searched, too.
     """
 
-    reservation: Mapping[str, Any]
+    resource_type: str
+    parameters: Mapping[str, str]
+    amount: int | None
     window: Window
     length: timedelta | None = None
 
@@ -76,8 +77,9 @@ def of_reservation(
 
     Raises :class:`Invalid` for a request that a new lease could not have either.
     """
+    given = context.types.queried(question.resource_type, question.parameters, question.amount)
     # The id is not stored: nothing is reserved.
-    (request,) = context.types.resolve_all(tx, [question.reservation], [""], project_id)
+    (request,) = context.types.resolve_all(tx, [given], [""], project_id)
     demand, calendar = request.demand, table.calendar
     resource_properties.demand_visible(tx, [demand], context)
     requirements.check_all(demand.requirements, calendar)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.leases import UNITS_MAX, ResourceTypeName, Window
+from innkeeper.domain.leases import UNITS_MAX, Window
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.leases import bodies
 from innkeeper.entrypoints.api.leases.leases import GET, lease_context, project_of
@@ -15,16 +15,16 @@ from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.leases import availability, leases
 from innkeeper.systems.leases.availability import Availability, AvailabilityQuestion
 from innkeeper.systems.leases.rendering import microsecond
-from innkeeper.systems.leases.resource_types.catalogue import TYPES
+from innkeeper.systems.leases.resource_types.resource_type import is_number
 
 RULE = "blazar:availability:get"
 RANGE_DEFAULT = timedelta(days=30)
 RANGE_MAX = timedelta(days=400)
 MINUTE = timedelta(minutes=1)
-OWN = frozenset({"start_date", "end_date", "amount", "duration_minutes", "lease_id"})
+OWN = frozenset(
+    {"resource_type", "start_date", "end_date", "amount", "duration_minutes", "lease_id"}
+)
 """Parameters of the query itself. All other parameters belong to the resource type."""
-NUMBERS = frozenset({"vcpus", "memory_mb", "disk_gb"})
-DIGITS_MAX = 18
 
 
 async def show(call: Call) -> Answer:
@@ -85,26 +85,10 @@ def _question(call: Call) -> AvailabilityQuestion | None:
     length = None if minutes is None else minutes * MINUTE
     if length is not None and not MINUTE <= length <= RANGE_MAX:
         raise Invalid(f"Malformed parameter duration_minutes: 1 to {RANGE_MAX // MINUTE}")
-    given: dict[str, Any] = {name: call.last(name) for name in call.query if name not in OWN}
-    wanted = 1 if amount is None else amount
-    if not 1 <= wanted <= UNITS_MAX:
+    if amount is not None and not 1 <= amount <= UNITS_MAX:
         raise Invalid(f"Malformed parameter amount: 1 to {UNITS_MAX}")
-    if resource_type not in TYPES:
-        return AvailabilityQuestion(_of_own_type(given, amount), _window(call), length)
-    given |= {name: _number(call, name) for name in given.keys() & NUMBERS}
-    if resource_type == ResourceTypeName.HOST:
-        given.update(min=wanted, max=wanted)
-    else:
-        given["amount"] = wanted
-    if resource_type == ResourceTypeName.SLOT:
-        given = {"affinity": None, "resource_properties": "", **given}
-    return AvailabilityQuestion(given, _window(call), length)
-
-
-def _of_own_type(given: dict[str, Any], amount: int | None) -> dict[str, Any]:
-    """Return the parameters of an operator's own type. Digits are a number, as in a body."""
-    found = {name: int(each) if _is_number(each) else each for name, each in given.items()}
-    return found if amount is None else {**found, "amount": amount}
+    parameters = {name: given[-1] for name, given in call.query.items() if name not in OWN}
+    return AvailabilityQuestion(resource_type, parameters, amount, _window(call), length)
 
 
 def _window(call: Call) -> Window:
@@ -131,10 +115,6 @@ def _number(call: Call, name: str) -> int | None:
     text = call.last(name)
     if text is None:
         return None
-    if not _is_number(text):
+    if not is_number(text):
         raise Invalid(f"Malformed parameter {name}")
     return int(text)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX

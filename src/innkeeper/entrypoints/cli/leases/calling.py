@@ -9,12 +9,11 @@ from typing import Any
 
 from osc_lib import exceptions as osc_exceptions
 
-from innkeeper.domain.leases import ResourceTypeName
+from innkeeper.domain.leases import RESOURCE_TYPES
 from innkeeper.entrypoints.cli.calling import CatalogClient, call
 from innkeeper.entrypoints.cli.pclouds.about import ApiCommand
 
 FORMAT = "%Y-%m-%d %H:%M"
-TYPES = (ResourceTypeName.HOST, ResourceTypeName.SLOT, ResourceTypeName.FLAVOR)
 OPTIONS = {
     "amount": ("N", "number of hosts or slots (default: 1)"),
     "hypervisor_properties": ("TEXT", "requirement on hosts, for physical:host"),
@@ -49,8 +48,8 @@ def add_demand(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resource-type",
         metavar="TYPE",
-        default=TYPES[0],
-        help=f"one of {', '.join(TYPES)}; the default is the first",
+        default=RESOURCE_TYPES[0],
+        help=f"one of {', '.join(RESOURCE_TYPES)}; the default is the first",
     )
     for name, (metavar, text) in OPTIONS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=text)

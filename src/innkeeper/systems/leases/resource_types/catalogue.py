@@ -14,7 +14,7 @@ from innkeeper.systems.compute.boot.loading import NamesNothing
 from innkeeper.systems.leases.resource_types import own
 from innkeeper.systems.leases.resource_types.flavors import FlavorType
 from innkeeper.systems.leases.resource_types.hosts import HostType
-from innkeeper.systems.leases.resource_types.resource_type import ResourceType
+from innkeeper.systems.leases.resource_types.resource_type import OwnType, ResourceType
 from innkeeper.systems.leases.resource_types.slots import SlotType
 
 TYPES: dict[str, ResourceType] = {
@@ -77,6 +77,13 @@ class ResourceTypes:
         """Return the keys of an answer that only the reservation's type has."""
         return self._of(reservation).shown(reservation)
 
+    def queried(self, name: str, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
+        """Return the reservation that a query about availability is about.
+
+        Raises :class:`Invalid` for a type that is not loaded, and :class:`PluginFailed`.
+        """
+        return {**self._named(name).queried(query, amount), "resource_type": name}
+
     def _named(self, name: object) -> ResourceType:
         found = self._types.get(name) if isinstance(name, str) else None
         if found is None:
@@ -123,7 +130,7 @@ def _own(tx: Tx, name: str) -> ResourceType:
         raise NamesNothing(
             own.NOUN, f"The {own.NOUN} {name!r} cannot be created ({failure.why})."
         ) from failure
-    loading.complete(own.NOUN, name, made, ResourceType)
+    loading.complete(own.NOUN, name, made, OwnType)
     why = own.why_unusable(tx, made)
     if why is not None:
         raise NamesNothing(own.NOUN, f"The {own.NOUN} {name!r} {why}.")

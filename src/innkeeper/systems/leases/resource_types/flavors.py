@@ -82,6 +82,10 @@ class FlavorType:
             **made(reservation),
         }
 
+    def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
+        """See :class:`.resource_type.ResourceType`."""
+        return {**query, "amount": 1 if amount is None else amount}
+
 
 def requirement(demanded: demands.Demands) -> tuple[str, ...]:
     """Return the traits that a flavor requires, in the requirement language."""

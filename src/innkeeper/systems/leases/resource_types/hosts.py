@@ -64,6 +64,10 @@ class HostType:
             **{name: kept.get(name, "") for name in TEXTS},
         }
 
+    def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
+        """See :class:`.resource_type.ResourceType`."""
+        return {**query, **dict.fromkeys(("min", "max"), 1 if amount is None else amount)}
+
 
 def _count(name: str, given: Any) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or given > UNITS_MAX:

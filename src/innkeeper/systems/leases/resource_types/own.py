@@ -28,8 +28,9 @@ from innkeeper.systems.compute.boot.plugins import WrongAnswer
 from innkeeper.systems.leases import capabilities
 from innkeeper.systems.leases.resource_types.resource_type import (
     SHOWN_MAX,
+    OwnType,
     ResolvedDemand,
-    ResourceType,
+    with_numbers,
 )
 from innkeeper.systems.leases.resource_types.slots import made
 
@@ -49,7 +50,7 @@ TRIAL_ID = "00000000-0000-0000-0000-000000000000"
 class GuardedType:
     """An operator's own resource type in a guard."""
 
-    def __init__(self, own: ResourceType) -> None:
+    def __init__(self, own: OwnType) -> None:
         self.NAME = str(own.NAME)
         self.EXAMPLE = own.EXAMPLE
         self._own = own
@@ -85,6 +86,15 @@ class GuardedType:
             return _stored_parameters(reservation)
         return {**found, **_made(reservation)}
 
+    def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
+        """See :class:`.resource_type.ResourceType`. Without this member, digits are a number."""
+        convert = getattr(self._own, "queried", None)
+        if convert is None:
+            found = with_numbers(query, query)
+            return found if amount is None else {**found, "amount": amount}
+        with self._guard:
+            return _plain("queried", convert(query, amount))
+
 
 class UnloadedType:
     """A resource type of existing reservations that the settings do not name any more."""
@@ -109,6 +119,10 @@ class UnloadedType:
     def shown(self, reservation: Reservation) -> Mapping[str, Any]:
         """Return the stored parameters."""
         return _stored_parameters(reservation)
+
+    def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
+        """Raise :class:`Invalid`."""
+        raise not_supported(self.NAME)
 
 
 def not_supported(name: object) -> Invalid:
@@ -233,7 +247,7 @@ def why_unusable(tx: Tx, own: Any) -> str | None:
     return None
 
 
-def _try(tx: Tx, own: ResourceType) -> None:
+def _try(tx: Tx, own: OwnType) -> None:
     guarded = GuardedType(own)
     try:
         found = guarded.resolve(tx, own.EXAMPLE, "project")

@@ -5,7 +5,7 @@ A type defines what can be reserved, and reads its parameters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +15,8 @@ from innkeeper.store.transactions import Tx
 
 SHOWN_MAX = 60
 """An error quotes at most this many characters of a client's text."""
+DIGITS_MAX = 18
+"""A text of more digits in a query is not a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,8 @@ class ResolvedDemand:
     parameters: Mapping[str, Any]
 
 
-class ResourceType(Protocol):
-    """One resource type. An operator's own type can be named in the settings.
+class OwnType(Protocol):
+    """An operator's own resource type, which the settings name.
 
     ``EXAMPLE`` has the parameters of a valid request. An operator's own type is tried with it at
     the start. ``given`` never contains ``id`` and ``resource_type``.
@@ -50,6 +52,17 @@ class ResourceType(Protocol):
 
     def shown(self, reservation: Reservation) -> Mapping[str, Any]:
         """Return the keys that this type adds to a response."""
+
+
+class ResourceType(OwnType, Protocol):
+    """One resource type. An operator's own type may omit the members that are defined here."""
+
+    def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
+        """Return the parameters of a request, as :meth:`resolve` takes them.
+
+        ``query`` has the parameters of a query about availability, and ``amount`` the number of
+        units if the query has one. Wrong parameters may be left to :meth:`resolve`.
+        """
 
 
 def demand_keys(given: Mapping[str, Any], required: tuple[str, ...], known: frozenset[str]) -> None:
@@ -76,3 +89,16 @@ def text(name: str, given: Any) -> str:
     if not isinstance(given, str):
         raise Invalid(f"Malformed parameter {name}")
     return given
+
+
+def with_numbers(query: Mapping[str, str], names: Collection[str]) -> dict[str, Any]:
+    """Return a query's parameters, where digits are a number if the parameter is one of these."""
+    return {
+        name: int(given) if name in names and is_number(given) else given
+        for name, given in query.items()
+    }
+
+
+def is_number(given: str) -> bool:
+    """Return whether a text in a query is a number."""
+    return given.isascii() and given.isdigit() and len(given) <= DIGITS_MAX

@@ -15,6 +15,7 @@ from innkeeper.systems.leases.resource_types.resource_type import (
     demand_keys,
     text,
     whole,
+    with_numbers,
 )
 
 SIZES = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
@@ -68,6 +69,14 @@ class SlotType:
             "affinity": reservation.affinity,
             "resource_properties": reservation.parameters.get("resource_properties", ""),
             **made(reservation),
+        }
+
+    def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
+        """See :class:`.resource_type.ResourceType`."""
+        return {
+            **{"affinity": None, "resource_properties": ""},
+            **with_numbers(query, SIZES),
+            "amount": 1 if amount is None else amount,
         }
 
 
