@@ -6,7 +6,7 @@ use.
 Always true: a copy is a consistent snapshot. A restore is atomic: after a crash, the database is
 either unchanged or fully restored.
 
-Other databases have their own backup programs; see :mod:`innkeeper.store.dumping`.
+Other databases have their own backup programs; see :mod:`innkeeper.store.backends.backup_commands`.
 """
 
 from __future__ import annotations

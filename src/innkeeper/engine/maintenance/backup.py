@@ -19,10 +19,13 @@ from innkeeper.domain.auditing import Finding
 from innkeeper.domain.errors import Conflict
 from innkeeper.engine.database import Database
 from innkeeper.engine.maintenance import audit
-from innkeeper.store import copying, dumping, schema, soundness
+from innkeeper.store import copying, schema, soundness
 from innkeeper.store.backends import catalogue
+from innkeeper.store.backends.backup_commands import BackupCommands
 from innkeeper.store.transactions import Store
 
+Programs = BackupCommands
+"""The commands of a database whose server has its own backup programs."""
 READERS = 1
 WAIT_S = 5.0
 
@@ -82,21 +85,15 @@ def put_back(source: Path, target: Path, now: datetime, tell: Tell) -> Path | No
     return kept if was_there else None
 
 
-def file_of(url: str) -> Path | None:
-    """Return the file of the database, or ``None`` if its server has its own backup programs."""
+def way_of(url: str, file: Path) -> Path | Programs:
+    """Return the file of the database, or the programs that save it to ``file`` and restore it.
+
+    Raises :class:`Conflict` for a database that cannot be backed up.
+    """
     try:
-        name = catalogue.of_url(url).name
-        file = dumping.sqlite_file(url)
+        return catalogue.of_url(url).backup(url, str(file))
     except ValueError as error:
         raise Conflict(str(error)) from error
-    if file is None and name == "sqlite":
-        raise Conflict("The database is only in memory, so it cannot be backed up or restored.")
-    return file
-
-
-def programs_of(url: str, file: Path) -> dumping.Commands:
-    """Return the backup commands of a database whose server has its own backup programs."""
-    return dumping.commands(url, str(file))
 
 
 @contextmanager

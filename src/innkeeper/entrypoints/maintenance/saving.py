@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from innkeeper.engine.maintenance import backup as backups
-from innkeeper.engine.maintenance.backup import Checked
+from innkeeper.engine.maintenance.backup import Checked, Programs
 
 Say = Callable[[str], object]
 DONE, BROKEN, REFUSED = 0, 1, 2
@@ -23,9 +23,9 @@ def backup(url: str, target: Path, say: Say, *, may_overwrite: bool) -> int:
     programs.
     Raises :class:`Conflict` if the file is damaged or not a database.
     """
-    source = backups.file_of(url)
-    if source is None:
-        return _explain(url, target, say)
+    source = backups.way_of(url, target)
+    if not isinstance(source, Path):
+        return _explain(source, say)
     report = _CheckReport(say)
     backups.save(source, target, report, may_overwrite=may_overwrite)
     say(f"Saved {source} as {target} ({target.stat().st_size} bytes).\n")
@@ -38,9 +38,9 @@ def restore(url: str, source: Path, say: Say, now: datetime) -> int:
     Raises :class:`Conflict` if the file is damaged or from a newer release, and :class:`InUse`
     while the database is in use.
     """
-    target = backups.file_of(url)
-    if target is None:
-        return _explain(url, source, say)
+    target = backups.way_of(url, source)
+    if not isinstance(target, Path):
+        return _explain(target, say)
     report = _CheckReport(say)
     kept = backups.put_back(source, target, now, report)
     say(f"Restored {target} from {source}.\n")
@@ -69,8 +69,7 @@ class _CheckReport:
             self.status = BROKEN
 
 
-def _explain(url: str, file: Path, say: Say) -> int:
-    programs = backups.programs_of(url, file)
+def _explain(programs: Programs, say: Say) -> int:
     say(
         "This database has its own backup programs. To back it up while the service runs:\n"
         f"  {programs.save}\n"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
+
+from innkeeper.store.backends.backup_commands import BackupCommands
 
 IDLE_TIMEOUT_S = 15.0
 
@@ -93,6 +96,14 @@ class Backend(Protocol):
 
     def end_upgrade(self, tx: sa.Connection) -> None:
         """Undo :meth:`begin_upgrade`."""
+
+    def backup(self, url: str, file: str) -> Path | BackupCommands:
+        """Return the file of the database, or commands if a server has it.
+
+        The service copies such a file itself. The commands save the database to ``file``, and
+        restore it. Raises :class:`~innkeeper.domain.errors.Conflict` for a database in memory, and
+        ``ValueError`` for an invalid URL.
+        """
 
     def trouble(self, error: Exception) -> Trouble | None:
         """Return the meaning of a driver's error, or ``None`` if the statement is at fault."""

@@ -17,6 +17,7 @@ equal.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -29,6 +30,7 @@ from pymysql.cursors import Cursor
 from innkeeper.domain.errors import Busy, Conflict, Unreachable
 from innkeeper.store.backends import addresses, galera
 from innkeeper.store.backends.backend import IDLE_TIMEOUT_S, Engines, Trouble
+from innkeeper.store.backends.backup_commands import BackupCommands, line
 from innkeeper.store.backends.pooling import engines
 
 LOG = structlog.get_logger("innkeeper.store")
@@ -157,6 +159,24 @@ class Mariadb:
             sa.event.listen(pool, "checkin", _check_in)
             sa.event.listen(pool, "handle_error", _mark_disconnect)
         return pools
+
+    def backup(self, url: str, file: str) -> BackupCommands:
+        """See :class:`Backend`."""
+        # Use the first of several servers, since all contain the same data.
+        at, _ = addresses.split(url)
+        where = [f"--host={at.host or 'localhost'}"]
+        where += [f"--port={at.port}"] if at.port else []
+        where += [f"--user={at.username}"] if at.username else []
+        where += ["--password"] if at.password else []
+        database = at.database or ""
+        # A consistent snapshot, without blocking writers.
+        dump = line("mariadb-dump", *where, "--single-transaction", "--quick", database)
+        load = line("mariadb", *where, "--default-character-set=utf8mb4", database)
+        return BackupCommands(
+            f"{dump} > {shlex.quote(file)}",
+            f"{load} < {shlex.quote(file)}",
+            line("mariadb-backup", "--backup", *where, "--target-dir=FOLDER"),
+        )
 
     def trouble(self, error: Exception) -> Trouble | None:
         """See :class:`Backend`. Errors without a number come from the driver."""

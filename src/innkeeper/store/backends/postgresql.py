@@ -21,6 +21,7 @@ from psycopg import errors
 
 from innkeeper.store.backends import addresses
 from innkeeper.store.backends.backend import IDLE_TIMEOUT_S, Engines, Trouble
+from innkeeper.store.backends.backup_commands import BackupCommands, line
 from innkeeper.store.backends.pooling import engines
 
 T = TypeVar("T")
@@ -32,6 +33,8 @@ PASSED_OVER_AFTER_S = 2
 """The connection timeout if several servers are configured. libpq's minimum is 2 s."""
 ANSWER_WITHIN_S = 10
 """How long a statement may take in addition to its wait for locks."""
+SECRETS = frozenset({"password", "sslpassword"})
+"""Secret parameters of a URL."""
 READ_ONLY = "25006"
 TROUBLES = {
     "40001": Trouble.COLLISION,
@@ -206,6 +209,25 @@ class Postgresql:
         """Restore the timeout."""
         raw = _raw(tx)
         raw.silence_max_s = raw.usual_max_s
+
+    def backup(self, url: str, file: str) -> BackupCommands:
+        """See :class:`Backend`."""
+        # Use the first of several servers, since all contain the same data.
+        at, _ = addresses.split(url)
+        query = {name: value for name, value in at.query.items() if name not in SECRETS}
+        plain = sa.URL.create(
+            NAME, at.username, None, at.host, at.port, at.database, query
+        ).render_as_string(hide_password=False)
+        # SQLAlchemy encodes a space as a plus, which these programs do not decode.
+        where = f"--dbname={plain.replace('+', '%20')}"
+        return BackupCommands(
+            line("pg_dump", "--format=custom", f"--file={file}", where),
+            line(
+                *("pg_restore", "--clean", "--if-exists", "--no-owner", "--exit-on-error"),
+                *("--single-transaction", where, file),
+            ),
+            line("pg_basebackup", "--checkpoint=fast", "--pgdata=FOLDER", where),
+        )
 
     def trouble(self, error: Exception) -> Trouble | None:
         """See :class:`Backend`. Errors without an SQLSTATE come from the connection."""

@@ -18,7 +18,9 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
 
+from innkeeper.domain.errors import Conflict
 from innkeeper.store import driver
+from innkeeper.store.backends import addresses
 from innkeeper.store.backends.backend import IDLE_TIMEOUT_S, Engines, Trouble
 from innkeeper.store.backends.pooling import encode_json
 from innkeeper.store.backends.turns import FileTurns
@@ -103,6 +105,14 @@ class Sqlite:
 
     def end_upgrade(self, tx: sa.Connection) -> None:
         """Do nothing, since the end of the transaction releases its lock."""
+
+    def backup(self, url: str, file: str) -> Path:
+        """See :class:`Backend`."""
+        del file
+        at, _ = addresses.split(url)
+        if at.database in (None, "", IN_MEMORY):
+            raise Conflict("The database is only in memory, so it cannot be backed up or restored.")
+        return Path(str(at.database))
 
     def trouble(self, error: Exception) -> Trouble | None:
         """See :class:`Backend`; the last byte of an extended error code is the primary code."""

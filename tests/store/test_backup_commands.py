@@ -12,10 +12,13 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.domain.errors import Conflict
+from innkeeper.domain.slices import Storing
 from innkeeper.engine.database import Database
 from innkeeper.engine.maintenance import audit
 from innkeeper.entrypoints.maintenance import saving
-from innkeeper.store import dumping, schema
+from innkeeper.store import schema
+from innkeeper.store.backends import catalogue
+from innkeeper.store.backends.backup_commands import BackupCommands
 from innkeeper.store.tables.compute import servers
 from tests.support.clouds import NOW
 from tests.support.databases import mariadb_url, postgresql_url
@@ -23,6 +26,13 @@ from tests.support.saved import Output, furnished, opened
 from tests.support.servers import packages
 
 LATER = NOW + timedelta(hours=1)
+
+
+def commands_of(url: str, file: str) -> BackupCommands:
+    """Return the backup commands of a database that has its own programs."""
+    found = catalogue.of_url(url).backup(url, file)
+    assert isinstance(found, BackupCommands)
+    return found
 
 
 def carry_out(command: str) -> None:
@@ -47,7 +57,7 @@ def test_the_commands_of_other_databases_save_and_restore(
     store = furnished(url)
     told = Output()
     assert saving.backup(url, Path(file), told.append, may_overwrite=False) == 2
-    commands = dumping.commands(url, file)
+    commands = commands_of(url, file)
     assert f"  {commands.save}\n" in told.text
     carry_out(commands.save)
     with store.write() as tx:
@@ -55,7 +65,7 @@ def test_the_commands_of_other_databases_save_and_restore(
     store.dispose()
     carry_out(commands.restore)
     other = fresh(tmp_path)
-    carry_out(dumping.commands(other, file).restore)
+    carry_out(commands_of(other, file).restore)
     for each in (url, other):
         again = opened(each)
         assert audit.look(Database(again)) == []
@@ -73,11 +83,11 @@ def test_commands_contain_no_password() -> None:
         "mariadb://ann:secret@db:5/x",
         "mariadb://ann@db:5/x?password=secret",
     ):
-        assert "secret" not in "".join(dumping.commands(url, "file"))
+        assert "secret" not in "".join(commands_of(url, "file"))
 
 
 def test_parameters_of_a_url_are_kept() -> None:
-    told = dumping.commands("postgresql://db/x?options=-c%20geqo%3Doff&sslmode=require", "f")
+    told = commands_of("postgresql://db/x?options=-c%20geqo%3Doff&sslmode=require", "f")
     assert "?options=-c%20geqo%3Doff&sslmode=require" in told.save
 
 
@@ -91,3 +101,10 @@ def test_a_file_that_is_not_a_database_is_rejected(tmp_path: Path, url: str) -> 
     with pytest.raises(Conflict):
         saving.restore(url, file, told.append, LATER)
     assert "secret" not in refused.value.message
+
+
+def test_the_settings_know_which_databases_are_files() -> None:
+    for scheme in catalogue.BACKENDS:
+        url = f"{scheme}://db/x"
+        is_file = isinstance(catalogue.of_url(url).backup(url, "f"), Path)
+        assert Storing(database_url=url).is_file is is_file, scheme
