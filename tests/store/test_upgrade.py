@@ -16,8 +16,8 @@ import alembic.command
 import pytest
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import OrderKind
 from innkeeper.domain.ids import AgentId
+from innkeeper.domain.orders import OrderKind
 from innkeeper.engine.database import Database
 from innkeeper.engine.maintenance import audit
 from innkeeper.entrypoints.maintenance import upgrading

@@ -12,10 +12,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import Booted, BootRequest, OrderKind, Status, Task
+from innkeeper.domain.compute import Booted, BootRequest, Status, Task
 from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.moves import MigrationStatus
+from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.slices import Scheduling
 from innkeeper.engine.batches import carry_out
 from innkeeper.store.queries.compute import agents, orders

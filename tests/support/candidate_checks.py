@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from innkeeper.domain.compute import WorkOrder
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ServerId
+from innkeeper.domain.orders import WorkOrder
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.systems.compute import audit as compute_audit

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from innkeeper.domain.compute import OrderKind, WorkOrder
 from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.domain.orders import OrderKind, WorkOrder
 from innkeeper.systems.compute.hosts import work
 from innkeeper.systems.compute.servers.results import Result
 from tests.support.clouds import AGENT

@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from innkeeper.domain.compute import Agent, Booted, Server, WorkOrder
+from innkeeper.domain.compute import Agent, Booted, Server
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import AgentId, ConsumerUuid, ServerId
 from innkeeper.domain.moves import Initiator, Migration, MigrationSelection, Moved
+from innkeeper.domain.orders import WorkOrder
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.store.queries.compute import agents, quota_usages
 from innkeeper.store.queries.compute import servers as server_rows

@@ -10,10 +10,11 @@ from typing import Any
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from innkeeper.domain.compute import Booted, WorkOrder
+from innkeeper.domain.compute import Booted
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Initiator
+from innkeeper.domain.orders import WorkOrder
 from innkeeper.domain.slices import Volumes
 from innkeeper.domain.volumes import Attachment, BlockDevice, Volume, VolumeRequest
 from innkeeper.store.tables import placement

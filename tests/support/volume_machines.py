@@ -10,8 +10,9 @@ from random import Random
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import Agent, OrderKind, Server, WorkOrder
+from innkeeper.domain.compute import Agent, Server
 from innkeeper.domain.ids import ServerId
+from innkeeper.domain.orders import OrderKind, WorkOrder
 from innkeeper.domain.volumes import AttachOrigin, AttachStatus
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.tables.volumes import volume_attachments, volumes

@@ -1,4 +1,4 @@
-"""Types of the compute room: flavors, hosts, servers, and orders to agents."""
+"""Types of the compute room: flavors, hosts, agents and servers."""
 
 from __future__ import annotations
 
@@ -325,75 +325,6 @@ class Booted(msgspec.Struct, frozen=True):
     refused_by: str | None = None
     details: str = ""
     counted_fault: str | None = None
-
-
-class OrderKind:
-    """Kinds of orders to agents."""
-
-    BUILD = "build"
-    DESTROY = "destroy"
-    STOP = "stop"
-    START = "start"
-    REBOOT = "reboot"
-    PAUSE = "pause"
-    UNPAUSE = "unpause"
-    SUSPEND = "suspend"
-    RESUME = "resume"
-    REBUILD = "rebuild"
-    DEPART = "depart"
-    """Cold migration, source: shut the server down, and keep its disks for the destination."""
-    ARRIVE = "arrive"
-    """Cold migration, destination: fetch the server from its source."""
-    RETURN = "return"
-    """Cold migration, source: undo ``DEPART``."""
-    RESIZE = "resize"
-    """Resize the server on the same host."""
-    EXPECT = "expect"
-    """Live migration, destination: prepare to receive the server."""
-    SEND = "send"
-    """Live migration, source: transfer the running server."""
-    ABORT = "abort"
-    """Live migration, source: stop the transfer and keep the server."""
-    HURRY = "hurry"
-    """Live migration, source: force the transfer to complete."""
-    EVACUATE = "evacuate"
-    """Rebuild the server on this host, because the server's own host is lost."""
-    SHELVE = "shelve"
-    OFFLOAD = "offload"
-    """Remove a shelved server from its host."""
-    UNSHELVE = "unshelve"
-    ATTACH_VOLUME = "attach-volume"
-    DETACH_VOLUME = "detach-volume"
-    MAKE_VOLUME = "make-volume"
-    """Make a volume on its pool. The order is about the volume, and not about a server."""
-    GROW_VOLUME = "grow-volume"
-    """Make a volume larger. The order is about the volume."""
-    DROP_VOLUME = "drop-volume"
-    """Delete a volume from its pool. The order is about the volume."""
-
-
-class OrderStatus:
-    """Statuses of orders. A ``waiting`` order is sent again until its result is reported."""
-
-    WAITING = "waiting"
-    HELD = "held"
-    """The order is not sent yet: it waits until the new volumes of its server are made."""
-    DONE = "done"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class WorkOrder:
-    """A durable order to an agent. Orders are idempotent."""
-
-    id: int
-    agent_id: AgentId
-    host: str
-    server_uuid: ServerId
-    kind: str
-    body: Mapping[str, Any]
-    status: str
-    created_at: datetime
 
 
 UNLIMITED = -1

@@ -11,11 +11,12 @@ import pytest
 import sqlalchemy as sa
 from structlog.testing import capture_logs
 
-from innkeeper.domain.compute import Agent, Host, OrderKind, WorkOrder
+from innkeeper.domain.compute import Agent, Host
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.hosts import HostDefaults, HostReport, InventoryReport, Reported
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import AgentId, ConsumerUuid, ProviderUuid, ServerId
+from innkeeper.domain.orders import OrderKind, WorkOrder
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.store import changes, transactions
 from innkeeper.store.queries.compute import agents as agent_rows

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.domain.compute import Booted, OrderKind, OrderStatus, Server, Status, WorkOrder
+from innkeeper.domain.compute import Booted, Server, Status
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.domain.orders import OrderKind, OrderStatus, WorkOrder
 from innkeeper.store.queries.compute import orders, quota_usages
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder

@@ -12,8 +12,8 @@ import alembic.command
 import pytest
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import OrderKind, OrderStatus
 from innkeeper.domain.moves import Initiator
+from innkeeper.domain.orders import OrderKind, OrderStatus
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store import schema

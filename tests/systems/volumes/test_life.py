@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.domain.compute import Booted, OrderKind
+from innkeeper.domain.compute import Booted
 from innkeeper.domain.errors import InUse, Invalid, NotFound, Refusal, VolumeQuotaExceeded
+from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.slices import Volumes
 from innkeeper.domain.volumes import VolumeBusy, VolumeStatus, VolumeUsage
 from innkeeper.systems.compute.hosts import hosts

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from innkeeper.domain.compute import Booted, OrderKind, Status
+from innkeeper.domain.compute import Booted, Status
 from innkeeper.domain.errors import Conflict, Invalid, NotFound, WrongState
 from innkeeper.domain.ids import ServerId
+from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.slices import Volumes
 from innkeeper.domain.volumes import (
     AttachOrigin,

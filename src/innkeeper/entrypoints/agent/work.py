@@ -20,7 +20,8 @@ from typing import Any
 
 import structlog
 
-from innkeeper.entrypoints.agent.drivers.driver import Driver, DriverFailed, Order, OrderName
+from innkeeper.domain.orders import OrderKind
+from innkeeper.entrypoints.agent.drivers.driver import Driver, DriverFailed, Order
 
 LOG = structlog.get_logger("innkeeper.agent")
 FAULT_MAX = 4000
@@ -50,7 +51,7 @@ class OrderExecutor:
                     continue
                 self._known.add(order.order_id)
                 accepted += 1
-                if order.kind in OrderName.BESIDE:
+                if order.kind in OrderKind.BESIDE:
                     self._start(order, self._store_result)
                     continue
                 queue = self._queues.setdefault(order.server_id, deque())
@@ -117,15 +118,15 @@ class OrderExecutor:
 
 def carry_out(driver: Driver, order: Order) -> None:
     """Have the driver execute an order. Raises :class:`DriverFailed`."""
-    if order.kind == OrderName.BUILD:
+    if order.kind == OrderKind.BUILD:
         driver.build(order)
-    elif order.kind == OrderName.DESTROY:
+    elif order.kind == OrderKind.DESTROY:
         driver.destroy(order)
-    elif order.kind in OrderName.BESIDE:
+    elif order.kind in OrderKind.BESIDE:
         driver.interrupt(order)
-    elif order.kind in OrderName.CHANGES:
+    elif order.kind in OrderKind.CHANGES:
         driver.change(order)
-    elif order.kind in OrderName.VOLUMES:
+    elif order.kind in OrderKind.VOLUMES:
         driver.change_volume(order)
     else:
         raise DriverFailed(f"This agent does not know orders of the kind {order.kind!r}.")

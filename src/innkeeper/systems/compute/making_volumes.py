@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import OrderKind
 from innkeeper.domain.errors import Conflict, Invalid, Refusal
 from innkeeper.domain.images import Image
+from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.slices import Volumes
 from innkeeper.domain.volumes import SourceImage, Volume, VolumeRequest, VolumeStatus
 from innkeeper.snapshot.columns import HostTable

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from innkeeper.domain.compute import OrderKind, OrderStatus, Server, Status
+from innkeeper.domain.compute import Server, Status
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import AgentId, ConsumerUuid, ServerId
+from innkeeper.domain.orders import OrderKind, OrderStatus
 from innkeeper.store import changes
 from innkeeper.store.queries.compute import audit as compute_audit
 from innkeeper.store.queries.compute import (

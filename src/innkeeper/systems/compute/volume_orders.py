@@ -14,9 +14,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from innkeeper.domain.compute import Host, OrderKind
+from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.volumes import Attachment, AttachStatus, Volume, VolumeStatus
 from innkeeper.store.queries.compute import hosts, migrations, orders
 from innkeeper.store.queries.compute import servers as server_rows

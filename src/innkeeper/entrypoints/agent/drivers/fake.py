@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from innkeeper.entrypoints.agent.drivers.driver import DriverFailed, HostFacts, Order, OrderName
+from innkeeper.domain.orders import OrderKind
+from innkeeper.entrypoints.agent.drivers.driver import DriverFailed, HostFacts, Order
 from innkeeper.entrypoints.agent.drivers.fake_state import PAUSED, RUNNING, SHUT_DOWN, FakeState
 
 NAME = "fake"
@@ -23,21 +24,20 @@ kind. The value is the message."""
 LOOK_S = 0.05
 """How often a migration checks whether it is aborted or must complete."""
 POWER: Mapping[str, int] = {
-    OrderName.STOP: SHUT_DOWN,
-    OrderName.START: RUNNING,
-    OrderName.REBOOT: RUNNING,
-    OrderName.PAUSE: PAUSED,
-    OrderName.UNPAUSE: RUNNING,
-    OrderName.SUSPEND: SHUT_DOWN,
-    OrderName.RESUME: RUNNING,
-    OrderName.REBUILD: RUNNING,
-    OrderName.DEPART: SHUT_DOWN,
-    OrderName.SHELVE: SHUT_DOWN,
+    OrderKind.STOP: SHUT_DOWN,
+    OrderKind.START: RUNNING,
+    OrderKind.REBOOT: RUNNING,
+    OrderKind.PAUSE: PAUSED,
+    OrderKind.UNPAUSE: RUNNING,
+    OrderKind.SUSPEND: SHUT_DOWN,
+    OrderKind.RESUME: RUNNING,
+    OrderKind.DEPART: SHUT_DOWN,
+    OrderKind.SHELVE: SHUT_DOWN,
 }
 """The power state after each of these orders. The server must be on the host."""
-COMING = frozenset({OrderName.ARRIVE, OrderName.EXPECT, OrderName.EVACUATE, OrderName.UNSHELVE})
+COMING = frozenset({OrderKind.ARRIVE, OrderKind.EXPECT, OrderKind.EVACUATE, OrderKind.UNSHELVE})
 """Orders that bring a server to a host."""
-SLOW = COMING - {OrderName.EXPECT}
+SLOW = COMING - {OrderKind.EXPECT}
 """Orders that bring a server and copy much data. ``send`` copies much data too."""
 CPU_FACTS = {
     "arch": "x86_64",
@@ -147,19 +147,19 @@ class FakeDriver:
 
     def change(self, order: Order) -> None:
         self._demand_host(order)
-        if order.kind == OrderName.SEND:
+        if order.kind == OrderKind.SEND:
             self._send(order)
             return
         if order.kind in SLOW and self._options.move_time_s > 0:
             self._wait(self._options.move_time_s)
         _fail_if_requested(order)
-        if order.kind == OrderName.OFFLOAD:
+        if order.kind == OrderKind.OFFLOAD:
             self._state.drop(order.server_id, order.host)
             return
         power = POWER.get(order.kind) or _power_in(order)
         if order.kind in COMING:
             self._state.put(order.server_id, order.host, power)
-        if order.kind in COMING or order.kind in (OrderName.DEPART, OrderName.RETURN):
+        if order.kind in COMING or order.kind in (OrderKind.DEPART, OrderKind.RETURN):
             # An order to depart lists none.
             self._connect_all(order)
         if not self._state.switch(order.server_id, order.host, power):
@@ -169,13 +169,13 @@ class FakeDriver:
         self._demand_host(order)
         _fail_if_requested(order)
         state, volume = self._state, str(order.body.get("volume_id"))
-        if order.kind == OrderName.MAKE_VOLUME:
+        if order.kind == OrderKind.MAKE_VOLUME:
             state.make_volume(order.server_id, order.body.get("size_gb"))
-        elif order.kind == OrderName.GROW_VOLUME:
+        elif order.kind == OrderKind.GROW_VOLUME:
             state.grow_volume(order.server_id, order.body.get("size_gb"))
-        elif order.kind == OrderName.DROP_VOLUME:
+        elif order.kind == OrderKind.DROP_VOLUME:
             state.drop_volume(order.server_id)
-        elif order.kind == OrderName.DETACH_VOLUME:
+        elif order.kind == OrderKind.DETACH_VOLUME:
             state.disconnect(order.server_id, order.host, volume)
         elif not state.connect(order.server_id, order.host, volume):
             raise DriverFailed(f"The server is not on {order.host}.")
@@ -203,7 +203,7 @@ class FakeDriver:
     def interrupt(self, order: Order) -> None:
         _fail_if_requested(order)
         migration = _migration_of(order)
-        if order.kind == OrderName.HURRY:
+        if order.kind == OrderKind.HURRY:
             with self._lock:
                 self._hurried.add(migration)
         elif not self._state.stop(order.server_id, order.host, migration):

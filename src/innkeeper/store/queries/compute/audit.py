@@ -11,8 +11,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import OrderKind, OrderStatus, Status, Task
+from innkeeper.domain.compute import Status, Task
 from innkeeper.domain.moves import IN_FLIGHT, OPEN, Migration
+from innkeeper.domain.orders import OrderKind, OrderStatus
 from innkeeper.domain.zone_tree import payer_of
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import Only, Rows, narrowed

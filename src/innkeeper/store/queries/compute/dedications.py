@@ -9,8 +9,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import OrderStatus, Status
+from innkeeper.domain.compute import Status
 from innkeeper.domain.ids import ProviderId
+from innkeeper.domain.orders import OrderStatus
 from innkeeper.domain.pclouds import consenting
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import OrderKind, OrderStatus, WorkOrder
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import AgentId, ProviderUuid, ServerId
+from innkeeper.domain.orders import OrderKind, OrderStatus, WorkOrder
 from innkeeper.store import by_ids, records, transactions
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import OrderStatus, Status
+from innkeeper.domain.compute import Status
 from innkeeper.domain.moves import IN_FLIGHT, OPEN
+from innkeeper.domain.orders import OrderStatus
 from innkeeper.store.by_ids import Only, Rows, narrowed
 from innkeeper.store.tables.compute import hosts, migrations, servers, unknown_servers, work_orders
 from innkeeper.store.tables.placement import (

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import OrderStatus
+from innkeeper.domain.orders import OrderStatus
 from innkeeper.domain.volumes import CONSUMER_TYPE, AttachOrigin, AttachStatus, VolumeStatus
 from innkeeper.store.by_ids import Rows
 from innkeeper.store.tables.compute import servers, work_orders

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from innkeeper.domain.compute import Booted, BootRequest, OrderKind, Power, Status, Task
+from innkeeper.domain.compute import Booted, BootRequest, Power, Status, Task
 from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.placing import Entry
 from innkeeper.scheduling import reasons
 from innkeeper.store.queries.compute import orders, quota_usages

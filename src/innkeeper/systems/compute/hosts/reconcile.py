@@ -22,9 +22,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import OrderKind, Power, Status
+from innkeeper.domain.compute import Power, Status
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store import by_ids
 from innkeeper.store.queries.compute import hosts, migrations, orders, unknown_servers
 from innkeeper.store.queries.compute import servers as server_rows

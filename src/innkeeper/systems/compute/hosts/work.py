@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from innkeeper.domain.compute import Agent, OrderKind, OrderStatus, WorkOrder
+from innkeeper.domain.compute import Agent
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.domain.orders import OrderKind, OrderStatus, WorkOrder
 from innkeeper.store.queries.compute import agents as agent_rows
 from innkeeper.store.queries.compute import orders
 from innkeeper.store.transactions import Tx

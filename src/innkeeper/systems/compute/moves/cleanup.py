@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from innkeeper.domain.compute import Host, OrderKind, Task
+from innkeeper.domain.compute import Host, Task
 from innkeeper.domain.errors import InUse
 from innkeeper.domain.moves import Migration
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder, OpenOrder

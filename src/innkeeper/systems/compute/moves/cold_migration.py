@@ -9,8 +9,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
+from innkeeper.domain.compute import Power, Server, Status, Task
 from innkeeper.domain.moves import Migration, MigrationKind, MigrationStatus
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import migrations
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
+from innkeeper.domain.compute import Power, Server, Status, Task
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.moves import (
     COUNTED_TWICE,
@@ -23,6 +23,7 @@ from innkeeper.domain.moves import (
     MigrationKind,
     MigrationStatus,
 )
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import migrations, orders, server_actions
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx

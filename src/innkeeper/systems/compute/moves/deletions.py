@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from innkeeper.domain.compute import OrderKind, Task
+from innkeeper.domain.compute import Task
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.moves import ActionName, Initiator
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import hosts, orders, server_actions
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx

@@ -10,9 +10,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Unpack
 
-from innkeeper.domain.compute import OrderKind, Power, Status, Task
+from innkeeper.domain.compute import Power, Status, Task
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.moves import ActionName, Initiator, MigrationKind, MigrationStatus, Moved
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import orders
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx

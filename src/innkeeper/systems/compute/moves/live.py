@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Unpack
 
-from innkeeper.domain.compute import OrderKind, Server, Status, Task
+from innkeeper.domain.compute import Server, Status, Task
 from innkeeper.domain.moves import (
     ActionName,
     Initiator,
@@ -21,6 +21,7 @@ from innkeeper.domain.moves import (
     MigrationStatus,
     Moved,
 )
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder

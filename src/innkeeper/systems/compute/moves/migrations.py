@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from innkeeper.domain.compute import OrderKind, Server, Task
+from innkeeper.domain.compute import Server, Task
 from innkeeper.domain.errors import Invalid, NotFound, WrongState
 from innkeeper.domain.moves import (
     ActionName,
@@ -15,6 +15,7 @@ from innkeeper.domain.moves import (
     MigrationSelection,
     MigrationStatus,
 )
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import migrations, server_actions
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict
 
-from innkeeper.domain.compute import OrderKind, Server, Status
+from innkeeper.domain.compute import Server, Status
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.moves import IN_FLIGHT, Initiator, Migration, Moved
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import migrations, quota_usages, server_actions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.boot import CONSUMER_TYPE

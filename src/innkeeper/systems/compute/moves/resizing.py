@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Unpack
 
-from innkeeper.domain.compute import Flavor, OrderKind, Server, Status, Task
+from innkeeper.domain.compute import Flavor, Server, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.moves import (
     ActionName,
@@ -26,6 +26,7 @@ from innkeeper.domain.moves import (
     MigrationStatus,
     Moved,
 )
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import migrations
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx

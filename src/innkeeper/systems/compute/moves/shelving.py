@@ -12,10 +12,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
+from innkeeper.domain.compute import Power, Server, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.moves import ActionName, Initiator, Moved
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import hosts, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder

@@ -11,10 +11,11 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import OrderKind, Server
+from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import WrongState
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Initiator
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import hosts, orders, server_actions
 from innkeeper.store.queries.compute.orders import NewOrder, OpenOrder
 from innkeeper.store.transactions import Tx

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import OrderKind, Server, Status
+from innkeeper.domain.compute import Server, Status
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import ActionName, Initiator
+from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.volumes import (
     Attachment,
     AttachMode,

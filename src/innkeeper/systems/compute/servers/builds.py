@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from innkeeper.domain.compute import Host, OrderKind, Status, Task
+from innkeeper.domain.compute import Host, Status, Task
 from innkeeper.domain.grouping import GroupState
 from innkeeper.domain.ids import ConsumerUuid, ServerId
+from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.placing import GroupPolicy
 from innkeeper.store.queries.compute import hosts, orders
 from innkeeper.store.queries.compute import servers as server_rows

@@ -9,9 +9,9 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime
 
-from innkeeper.domain.compute import OrderKind
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import ServerId
+from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.volumes import Attachment, AttachOrigin, AttachStatus, Volume, VolumeBusy
 from innkeeper.store.queries.compute import orders
 from innkeeper.store.queries.compute import servers as server_rows

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from innkeeper.domain.compute import OrderStatus
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Action, ActionEvent, ActionName
+from innkeeper.domain.orders import OrderStatus
 from innkeeper.domain.usage import ServerRun
 from innkeeper.store.queries.compute import orders, server_actions, server_runs
 from innkeeper.store.queries.compute.orders import OrderRecord

@@ -13,8 +13,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from innkeeper.domain.compute import OrderKind, Power, Status, Task
+from innkeeper.domain.compute import Power, Status, Task
 from innkeeper.domain.moves import ActionName, Initiator
+from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx

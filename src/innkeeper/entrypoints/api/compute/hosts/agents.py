@@ -14,10 +14,11 @@ from typing import Any
 
 import structlog
 
-from innkeeper.domain.compute import Agent, WorkOrder
+from innkeeper.domain.compute import Agent
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.hosts import HostDefaults, HostReport, Reported
 from innkeeper.domain.ids import ProviderUuid, ServerId, canonical_uuid
+from innkeeper.domain.orders import WorkOrder
 from innkeeper.engine import commands
 from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
     HostBody,
