@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from innkeeper.domain.versions import Version
-from innkeeper.entrypoints.api.compute.versions.edges import dropping, edges, resources
+from innkeeper.entrypoints.api.edges import dropping, edges, resources
 from innkeeper.entrypoints.api.microversions import Step
 
 ALL = "/v2.1/os-aggregates"

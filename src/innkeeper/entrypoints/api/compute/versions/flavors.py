@@ -5,13 +5,8 @@ from __future__ import annotations
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.flavors.access import AccessOptions
 from innkeeper.entrypoints.api.compute.flavors.extra_specs import ExtraSpecOptions
-from innkeeper.entrypoints.api.compute.versions.edges import (
-    body_without,
-    closed_queries,
-    dropping,
-    edges,
-    resources,
-)
+from innkeeper.entrypoints.api.compute.versions.edges import closed_queries
+from innkeeper.entrypoints.api.edges import body_without, dropping, edges, resources
 from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.routing import Answer, Call

@@ -11,13 +11,12 @@ from innkeeper.entrypoints.api.compute.servers.instance_actions import (
     InstanceActionOptions,
 )
 from innkeeper.entrypoints.api.compute.servers.migrations import AbortOptions
-from innkeeper.entrypoints.api.compute.versions.edges import (
+from innkeeper.entrypoints.api.compute.versions.edges import SERVER, opened
+from innkeeper.entrypoints.api.edges import (
     ANYTHING,
-    SERVER,
     dropping,
     edges,
     ignoring,
-    opened,
     parameters_without,
     resources,
 )

@@ -8,13 +8,8 @@ from __future__ import annotations
 
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.hosts.schemas import PAGES
-from innkeeper.entrypoints.api.compute.versions.edges import (
-    ANYTHING,
-    closed_queries,
-    dropping,
-    edges,
-    resources,
-)
+from innkeeper.entrypoints.api.compute.versions.edges import closed_queries
+from innkeeper.entrypoints.api.edges import ANYTHING, dropping, edges, resources
 from innkeeper.entrypoints.api.faults import encode
 from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.routing import Answer, Call

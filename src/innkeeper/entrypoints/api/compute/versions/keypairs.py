@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.accounts.schemas import SPACED_NAME
-from innkeeper.entrypoints.api.compute.versions.edges import (
+from innkeeper.entrypoints.api.compute.versions.edges import closed_queries
+from innkeeper.entrypoints.api.edges import (
     ANYTHING,
     body_without,
-    closed_queries,
     edges,
     ignoring,
     parameters_without,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.accounts.quotas import put_into
 from innkeeper.entrypoints.api.compute.accounts.schemas import QUOTA_NAMES, quota_set
-from innkeeper.entrypoints.api.compute.versions.edges import Down, closed_queries, edges
+from innkeeper.entrypoints.api.compute.versions.edges import closed_queries
+from innkeeper.entrypoints.api.edges import Down, edges
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 

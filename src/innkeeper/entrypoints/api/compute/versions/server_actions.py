@@ -19,7 +19,8 @@ from innkeeper.entrypoints.api.compute.servers.action_schemas import (
 from innkeeper.entrypoints.api.compute.servers.moves import MoveOptions
 from innkeeper.entrypoints.api.compute.servers.passwords import made_password
 from innkeeper.entrypoints.api.compute.servers.schemas import BOOLEAN
-from innkeeper.entrypoints.api.compute.versions.edges import SERVER, Before, Down, Up
+from innkeeper.entrypoints.api.compute.versions.edges import SERVER
+from innkeeper.entrypoints.api.edges import Before, Down, Up
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.routing import Answer, Call

@@ -6,12 +6,8 @@ from collections.abc import Iterable
 
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.grouping.schemas import POLICIES
-from innkeeper.entrypoints.api.compute.versions.edges import (
-    closed_queries,
-    dropping,
-    edges,
-    resources,
-)
+from innkeeper.entrypoints.api.compute.versions.edges import closed_queries
+from innkeeper.entrypoints.api.edges import dropping, edges, resources
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import NAME, closed

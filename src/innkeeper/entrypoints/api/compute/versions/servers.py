@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api import edges
 from innkeeper.entrypoints.api.compute.servers.list_schemas import TAG_FILTERS
 from innkeeper.entrypoints.api.compute.servers.schemas import CREATED, DEVICE, NETWORK
 from innkeeper.entrypoints.api.compute.servers.selection import ALL_FILTERS
 from innkeeper.entrypoints.api.compute.servers.states import WORDS
-from innkeeper.entrypoints.api.compute.versions import edges
-from innkeeper.entrypoints.api.compute.versions.edges import (
-    SERVER,
+from innkeeper.entrypoints.api.compute.versions.edges import SERVER, closed_queries
+from innkeeper.entrypoints.api.edges import (
     Before,
     Down,
     Up,
     body_with,
     body_without,
-    closed_queries,
     ignoring,
     resources,
 )

@@ -5,13 +5,8 @@ from __future__ import annotations
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.accounts.schemas import USAGES
 from innkeeper.entrypoints.api.compute.accounts.usage import UsageOptions
-from innkeeper.entrypoints.api.compute.versions.edges import (
-    closed_queries,
-    edges,
-    ignoring,
-    opened,
-    parameters_without,
-)
+from innkeeper.entrypoints.api.compute.versions.edges import closed_queries, opened
+from innkeeper.entrypoints.api.edges import edges, ignoring, parameters_without
 from innkeeper.entrypoints.api.microversions import Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.routing import Call

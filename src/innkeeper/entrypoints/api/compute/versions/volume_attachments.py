@@ -6,13 +6,8 @@ from typing import Any
 
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.servers.volume_attachments import ATTACHED
-from innkeeper.entrypoints.api.compute.versions.edges import (
-    SERVER,
-    body_without,
-    dropping,
-    edges,
-    resources,
-)
+from innkeeper.entrypoints.api.compute.versions.edges import SERVER
+from innkeeper.entrypoints.api.edges import body_without, dropping, edges, resources
 from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.edges import dropping, whole
 from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.placement.allocations import AllocationOptions
@@ -22,7 +23,6 @@ from innkeeper.entrypoints.api.placement.schemas import (
     listed,
     reshaping,
 )
-from innkeeper.entrypoints.api.placement.versions.edges import without_in_body
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 BEFORE_1_38 = consumer(has_type=False)
@@ -74,7 +74,7 @@ STEPS = (
             Edge(
                 "PUT", CONSUMER_ALLOCATIONS, body_before=listed(has_owner=True), up=_key_by_provider
             ),
-            Edge("GET", CONSUMER_ALLOCATIONS, down=without_in_body("project_id", "user_id")),
+            Edge("GET", CONSUMER_ALLOCATIONS, down=dropping(whole, "project_id", "user_id")),
         ),
     ),
     Step(
@@ -90,7 +90,7 @@ STEPS = (
                 "PUT", CONSUMER_ALLOCATIONS, body_before=NOT_EMPTY_BEFORE_1_28, up=_any_generation
             ),
             Edge("POST", ALLOCATIONS, body_before=consumers(BEFORE_1_28), up=_any_generation),
-            Edge("GET", CONSUMER_ALLOCATIONS, down=without_in_body("consumer_generation")),
+            Edge("GET", CONSUMER_ALLOCATIONS, down=dropping(whole, "consumer_generation")),
             Edge("GET", PROVIDER_ALLOCATIONS, down=_hide_in_lines),
         ),
     ),
@@ -115,7 +115,7 @@ STEPS = (
             Edge("PUT", CONSUMER_ALLOCATIONS, body_before=BEFORE_1_38),
             Edge("POST", ALLOCATIONS, body_before=consumers(BEFORE_1_38)),
             Edge("POST", RESHAPER, body_before=reshaping(BEFORE_1_38)),
-            Edge("GET", CONSUMER_ALLOCATIONS, down=without_in_body("consumer_type")),
+            Edge("GET", CONSUMER_ALLOCATIONS, down=dropping(whole, "consumer_type")),
             Edge("GET", USAGES, query_before=SHOW_USAGES_UNTYPED, down=_add_up),
         ),
     ),

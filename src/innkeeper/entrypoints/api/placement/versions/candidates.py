@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.edges import Down, Up
 from innkeeper.entrypoints.api.microversions import Edge, SchemaBefore, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.placement.candidate_queries import (
@@ -17,7 +18,6 @@ from innkeeper.entrypoints.api.placement.candidate_queries import (
 from innkeeper.entrypoints.api.placement.candidates import CandidateOptions
 from innkeeper.entrypoints.api.placement.paths import CANDIDATES
 from innkeeper.entrypoints.api.placement.queries import by_suffix, parse_required, parse_resources
-from innkeeper.entrypoints.api.placement.versions.edges import Down, Up
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 NUMBER = "[1-9][0-9]*"

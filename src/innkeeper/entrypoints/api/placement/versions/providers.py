@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.edges import dropping, whole
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.placement.inventories import InventoryOptions
@@ -18,7 +19,6 @@ from innkeeper.entrypoints.api.placement.paths import (
 )
 from innkeeper.entrypoints.api.placement.providers import ProviderOptions
 from innkeeper.entrypoints.api.placement.schemas import AGGREGATE_LIST, provider_query
-from innkeeper.entrypoints.api.placement.versions.edges import without_in_body
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 PARENT = "parent_provider_uuid"
@@ -71,7 +71,7 @@ def _hide(answer: Answer, _call: Call) -> None:
 
 
 _leave_some = with_options(InventoryOptions, leaves_some=True)
-_no_generation = without_in_body("resource_provider_generation")
+_no_generation = dropping(whole, "resource_provider_generation")
 
 STEPS = (
     Step(

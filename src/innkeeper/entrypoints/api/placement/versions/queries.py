@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.edges import Up
 from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.placement.paths import CANDIDATES, PROVIDERS
 from innkeeper.entrypoints.api.placement.queries import (
@@ -15,7 +16,6 @@ from innkeeper.entrypoints.api.placement.queries import (
     no_trait,
     parse_member_of,
 )
-from innkeeper.entrypoints.api.placement.versions.edges import Up
 from innkeeper.entrypoints.api.routing import Call
 
 

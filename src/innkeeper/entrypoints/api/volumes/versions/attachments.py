@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.edges import dropping, edges, resources
 from innkeeper.entrypoints.api.microversions import Edge, Step
-from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import with_inner
 from innkeeper.entrypoints.api.volumes.routes import ATTACHMENTS, NEW_TRANSFERS, TRANSFERS
 
@@ -14,16 +14,7 @@ _SHOWN = tuple(
     for path in (TRANSFERS, NEW_TRANSFERS)
     for route in (("GET", f"{path}/detail"), ("GET", f"{path}/{{transfer_id}}"), ("POST", path))
 )
-
-
-def _dropping(*keys: str) -> tuple[Edge, ...]:
-    def down(answer: Answer, call: Call) -> None:
-        body = answer.body
-        for each in body["transfers"] if "transfers" in body else [body["transfer"]]:
-            for key in keys:
-                each.pop(key, None)
-
-    return tuple(Edge(*route, down=down) for route in _SHOWN)
+_transfers = resources("transfers", "transfer")
 
 
 STEPS = (
@@ -46,11 +37,11 @@ STEPS = (
     Step(
         Version(3, 55),
         "Transfers are under /volume-transfers, too, and tell whether they include snapshots.",
-        _dropping("no_snapshots"),
+        edges(_SHOWN, down=dropping(_transfers, "no_snapshots")),
     ),
     Step(
         Version(3, 57),
         "Transfers show their projects, and whether they were accepted.",
-        _dropping(*_NEWER),
+        edges(_SHOWN, down=dropping(_transfers, *_NEWER)),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.edges import dropping, edges, ignoring, resources
 from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -12,28 +13,15 @@ from innkeeper.entrypoints.api.volumes.volumes import DeletionOptions
 
 SHOWN = (("GET", DETAIL), ("GET", ONE), ("POST", ALL), ("PUT", ONE))
 LISTS = (("GET", ALL), ("GET", DETAIL))
-
-
-def _volumes(answer: Answer) -> list[dict[str, object]]:
-    body = answer.body
-    return list(body["volumes"]) if "volumes" in body else [body["volume"]]
+_volumes = resources("volumes", "volume")
 
 
 def _without(version: Version, summary: str, *keys: str) -> Step:
-    def down(answer: Answer, call: Call) -> None:
-        for each in _volumes(answer):
-            for key in keys:
-                each.pop(key, None)
-
-    return Step(version, summary, tuple(Edge(*route, down=down) for route in SHOWN))
+    return Step(version, summary, edges(SHOWN, down=dropping(_volumes, *keys)))
 
 
 def _ignoring(version: Version, summary: str, *names: str) -> Step:
-    def up(call: Call) -> None:
-        for name in names:
-            call.query.pop(name, None)
-
-    return Step(version, summary, tuple(Edge(*route, up=up) for route in LISTS))
+    return Step(version, summary, edges(LISTS, up=ignoring(*names)))
 
 
 def _shared_targets(answer: Answer, call: Call) -> None:
