@@ -17,6 +17,7 @@ from openstack import exceptions
 from osc_lib import exceptions as osc_exceptions
 from osc_lib.command import command
 
+COMPUTE_MICROVERSION = "2.100"
 NOT_FOUND = 404
 DOTS = frozenset({".", ".."})
 
@@ -44,6 +45,17 @@ class CatalogClient:
         }
         session = self.clients.session
         return session.request(url, method, endpoint_filter=where, raise_exc=False, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeClient:
+    """The Compute API at our microversion. ``client`` is the SDK's client of this API."""
+
+    client: Any
+
+    def request(self, url: str, method: str, **more: Any) -> Any:
+        """Send a request with the caller's token; returns responses of any status."""
+        return self.client.request(url, method, microversion=COMPUTE_MICROVERSION, **more)
 
 
 def call(

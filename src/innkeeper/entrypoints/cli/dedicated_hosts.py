@@ -10,12 +10,12 @@ import argparse
 from collections.abc import Mapping
 
 from innkeeper.entrypoints.cli.calling import call
-from innkeeper.entrypoints.cli.pclouds.about import ApiCommand, Arguments
+from innkeeper.entrypoints.cli.commands import Arguments, ComputeCommand
 
 SERVER: Arguments = {"server": {"metavar": "SERVER", "help": "name or ID of the server"}}
 
 
-class SetDedicatedHosts(ApiCommand):
+class SetDedicatedHosts(ComputeCommand):
     """Choose the pcloud or the reservation on whose hosts a shelved server is unshelved."""
 
     arguments = SERVER
@@ -38,7 +38,7 @@ class SetDedicatedHosts(ApiCommand):
         _send(self, parsed_args.server, hosts)
 
 
-class UnsetDedicatedHosts(ApiCommand):
+class UnsetDedicatedHosts(ComputeCommand):
     """Let a shelved server be unshelved on ordinary hosts, which are open to everybody."""
 
     arguments = SERVER
@@ -47,7 +47,7 @@ class UnsetDedicatedHosts(ApiCommand):
         _send(self, parsed_args.server, {})
 
 
-def _send(command: ApiCommand, server: str, hosts: Mapping[str, str]) -> None:
+def _send(command: ComputeCommand, server: str, hosts: Mapping[str, str]) -> None:
     found = command.connection.compute.find_server(server, ignore_missing=False)
     path = ("servers", found.id, "action")
     call(command.compute, "POST", path, body={"setDedicatedHosts": dict(hosts)})

@@ -11,13 +11,13 @@ from openstack import exceptions
 from osc_lib import exceptions as osc_exceptions
 from osc_lib.command import command
 
-from innkeeper.entrypoints.cli.pclouds.about import ApiCommand, Arguments, One, values_of
-from innkeeper.entrypoints.cli.pclouds.calling import MICROVERSION
+from innkeeper.entrypoints.cli.calling import COMPUTE_MICROVERSION
+from innkeeper.entrypoints.cli.commands import Arguments, ComputeCommand, One, values_of
 
 _COUNTS = ("hosts", "candidates")
 
 
-class ExplainServer(ApiCommand, command.ShowOne):
+class ExplainServer(ComputeCommand, command.ShowOne):
     """Show where servers would be placed now, or why they could not be, without claiming anything.
     For an existing server, show the recorded decision."""
 
@@ -55,14 +55,14 @@ class ExplainServer(ApiCommand, command.ShowOne):
         if parsed_args.server is not None:
             found = compute.find_server(parsed_args.server, ignore_missing=False)
             path = f"/servers/{found.id}/os-explain"
-            answer = compute.get(path, microversion=MICROVERSION)
+            answer = compute.get(path, microversion=COMPUTE_MICROVERSION)
         else:
             options = {"host": parsed_args.why_not, "record": parsed_args.record or None}
             query = urlencode({name: value for name, value in options.items() if value})
             answer = compute.post(
                 f"/os-explain?{query}" if query else "/os-explain",
                 json=self._body(parsed_args),
-                microversion=MICROVERSION,
+                microversion=COMPUTE_MICROVERSION,
             )
         exceptions.raise_from_response(answer)
         return values_of(rows_of(answer.json()["explanation"]))

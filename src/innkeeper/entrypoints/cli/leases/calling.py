@@ -11,7 +11,7 @@ from osc_lib import exceptions as osc_exceptions
 
 from innkeeper.domain.leases import RESOURCE_TYPES
 from innkeeper.entrypoints.cli.calling import CatalogClient, call
-from innkeeper.entrypoints.cli.pclouds.about import ApiCommand
+from innkeeper.entrypoints.cli.commands import ApiCommand
 
 FORMAT = "%Y-%m-%d %H:%M"
 OPTIONS = {

@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from osc_lib import exceptions as osc_exceptions
 
 from innkeeper.domain.ids import canonical_uuid
-from innkeeper.entrypoints.cli.calling import ApiClient, found, rows
+from innkeeper.entrypoints.cli.calling import ApiClient, ComputeClient, found, rows
 
-MICROVERSION = "2.100"
 FLAVORS, PCLOUDS = "os-host-flavors", "os-pclouds"
-
-
-@dataclass(frozen=True, slots=True)
-class _Compute:
-    """The SDK's client of the Compute API, at our microversion."""
-
-    client: Any
-
-    def request(self, url: str, method: str, **more: Any) -> Any:
-        return self.client.request(url, method, microversion=MICROVERSION, **more)
-
-
-def compute_of(connection: Any) -> ApiClient:
-    """Return the Compute API, with the login of the SDK's connection."""
-    return _Compute(connection.compute)
 
 
 def pcloud(connection: Any, text: str, *, is_for_guests: bool = False) -> dict[str, Any]:
@@ -42,7 +25,7 @@ def pcloud(connection: Any, text: str, *, is_for_guests: bool = False) -> dict[s
 
     Raises :class:`CommandError` if no set has the name, or if several pclouds of the set have it.
     """
-    compute = compute_of(connection)
+    compute = ComputeClient(connection.compute)
     if canonical_uuid(text) is not None:
         there = found(compute, (PCLOUDS, text))
         if there is not None:
@@ -65,7 +48,7 @@ def _own(connection: Any, name: str) -> list[dict[str, Any]]:
     if mine is None:
         return []
     query = {"name": name, "project_id": str(mine)}
-    return list(rows(compute_of(connection), (PCLOUDS,), "pclouds", query))
+    return list(rows(ComputeClient(connection.compute), (PCLOUDS,), "pclouds", query))
 
 
 def _of_others(compute: ApiClient, name: str, *, is_for_guests: bool) -> list[dict[str, Any]]:

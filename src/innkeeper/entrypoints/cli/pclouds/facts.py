@@ -11,7 +11,7 @@ from typing import Any
 
 from osc_lib import exceptions as osc_exceptions
 
-from innkeeper.entrypoints.cli.pclouds.about import finite
+from innkeeper.entrypoints.cli.commands import finite
 
 RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
 SIZES = {

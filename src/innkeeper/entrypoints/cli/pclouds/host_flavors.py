@@ -11,16 +11,8 @@ from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.calling import PartialLister, all_of, call, each_of, rows
-from innkeeper.entrypoints.cli.pclouds.about import (
-    FLAVOR,
-    HOST,
-    HOSTS,
-    ApiCommand,
-    Arguments,
-    One,
-    Table,
-    values_of,
-)
+from innkeeper.entrypoints.cli.commands import Arguments, One, Table, values_of
+from innkeeper.entrypoints.cli.pclouds.about import FLAVOR, HOST, HOSTS, PcloudsCommand
 from innkeeper.entrypoints.cli.pclouds.calling import FLAVORS
 
 POOL_COLUMNS = {
@@ -37,7 +29,7 @@ POOL_COLUMNS = {
 DESCRIPTION = {"--description": {"help": "description of such a host"}}
 
 
-class ListHostFlavors(ApiCommand, command.Lister):
+class ListHostFlavors(PcloudsCommand, command.Lister):
     """List host flavors."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -54,7 +46,7 @@ class ListHostFlavors(ApiCommand, command.Lister):
         return ("ID", "Description", "Units", "Free"), listed
 
 
-class ShowHostFlavor(ApiCommand, command.ShowOne):
+class ShowHostFlavor(PcloudsCommand, command.ShowOne):
     """Show a host flavor; administrators also see the number of its hosts."""
 
     arguments = FLAVOR
@@ -63,7 +55,7 @@ class ShowHostFlavor(ApiCommand, command.ShowOne):
         return _shown(call(self.compute, "GET", (FLAVORS, parsed_args.flavor)))
 
 
-class CreateHostFlavor(ApiCommand, command.ShowOne):
+class CreateHostFlavor(PcloudsCommand, command.ShowOne):
     """Create a host flavor with an empty pool (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
@@ -77,7 +69,7 @@ class CreateHostFlavor(ApiCommand, command.ShowOne):
         return _shown(call(self.compute, "POST", (FLAVORS,), body={"host_flavor": flavor}))
 
 
-class SetHostFlavor(ApiCommand):
+class SetHostFlavor(PcloudsCommand):
     """Change a host flavor (administrators only); allocated hosts keep their units."""
 
     arguments: ClassVar[Arguments] = {
@@ -93,7 +85,7 @@ class SetHostFlavor(ApiCommand):
         call(self.compute, "PUT", (FLAVORS, parsed_args.flavor), body={"host_flavor": given})
 
 
-class DeleteHostFlavors(ApiCommand):
+class DeleteHostFlavors(PcloudsCommand):
     """Delete host flavors whose pools are empty (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
@@ -106,7 +98,7 @@ class DeleteHostFlavors(ApiCommand):
         )
 
 
-class ListPoolHosts(ApiCommand, command.Lister):
+class ListPoolHosts(PcloudsCommand, command.Lister):
     """List the hosts of a host flavor's pool, and their owners (administrators only)."""
 
     arguments = FLAVOR
@@ -116,7 +108,7 @@ class ListPoolHosts(ApiCommand, command.Lister):
         return tuple(POOL_COLUMNS), map(_pool_row, pool)
 
 
-class ShowPoolHost(ApiCommand, command.ShowOne):
+class ShowPoolHost(PcloudsCommand, command.ShowOne):
     """Show a host of a host flavor's pool (administrators only)."""
 
     arguments: ClassVar[Arguments] = {**FLAVOR, **HOST}
@@ -126,7 +118,7 @@ class ShowPoolHost(ApiCommand, command.ShowOne):
         return values_of(call(self.compute, "GET", path)["host"])
 
 
-class AddPoolHosts(ApiCommand, PartialLister):
+class AddPoolHosts(PcloudsCommand, PartialLister):
     """Add empty, disabled hosts to a host flavor's pool and enable them (administrators
     only)."""
 
@@ -142,7 +134,7 @@ class AddPoolHosts(ApiCommand, PartialLister):
         return tuple(POOL_COLUMNS), map(_pool_row, added)
 
 
-class RemovePoolHosts(ApiCommand):
+class RemovePoolHosts(PcloudsCommand):
     """Remove hosts without an owner from a host flavor's pool and disable them (administrators
     only)."""
 
@@ -155,7 +147,7 @@ class RemovePoolHosts(ApiCommand):
         )
 
 
-class SetPoolHost(ApiCommand):
+class SetPoolHost(PcloudsCommand):
     """Start or end the maintenance of a host of a pool (administrators only)."""
 
     arguments: ClassVar[Arguments] = {**FLAVOR, **HOST}

@@ -11,16 +11,8 @@ from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.calling import PartialLister, all_of, call, rows
-from innkeeper.entrypoints.cli.pclouds.about import (
-    HOSTS,
-    LONG,
-    PCLOUD,
-    ApiCommand,
-    Arguments,
-    One,
-    Table,
-    values_of,
-)
+from innkeeper.entrypoints.cli.commands import LONG, Arguments, One, Table, values_of
+from innkeeper.entrypoints.cli.pclouds.about import HOSTS, PCLOUD, PcloudsCommand
 
 PCLOUD_HOST: Arguments = {
     **PCLOUD,
@@ -44,7 +36,7 @@ LONG_COLUMNS = {
 """The columns of lists, and their names in the API."""
 
 
-class ListPcloudHosts(ApiCommand, command.Lister):
+class ListPcloudHosts(PcloudsCommand, command.Lister):
     """List the hosts of a pcloud, and the servers on them."""
 
     arguments: ClassVar[Arguments] = {**PCLOUD, **LONG}
@@ -55,7 +47,7 @@ class ListPcloudHosts(ApiCommand, command.Lister):
         return tuple(columns), (_row(each, columns) for each in listed)
 
 
-class ShowPcloudHost(ApiCommand, command.ShowOne):
+class ShowPcloudHost(PcloudsCommand, command.ShowOne):
     """Show a host of a pcloud, and the owners of the servers on it."""
 
     arguments = PCLOUD_HOST
@@ -65,7 +57,7 @@ class ShowPcloudHost(ApiCommand, command.ShowOne):
         return _shown(call(self.compute, "GET", path))
 
 
-class AddPcloudHosts(ApiCommand, PartialLister):
+class AddPcloudHosts(PcloudsCommand, PartialLister):
     """Allocate free hosts of a host flavor to a pcloud, one for each name."""
 
     arguments: ClassVar[Arguments] = {
@@ -96,7 +88,7 @@ class AddPcloudHosts(ApiCommand, PartialLister):
         return tuple(COLUMNS), (_row(each, COLUMNS) for each in allocated)
 
 
-class SetPcloudHost(ApiCommand):
+class SetPcloudHost(PcloudsCommand):
     """Enable, disable or rename a host of a pcloud; its servers stay."""
 
     arguments: ClassVar[Arguments] = {**PCLOUD_HOST, "--name": {"help": "its new name"}}
@@ -118,7 +110,7 @@ class SetPcloudHost(ApiCommand):
         call(self.compute, "PUT", path, body={"host": changes})
 
 
-class RemovePcloudHosts(ApiCommand):
+class RemovePcloudHosts(PcloudsCommand):
     """Return disabled, empty hosts of a pcloud to their pools."""
 
     arguments: ClassVar[Arguments] = {**PCLOUD, **HOSTS}
@@ -130,7 +122,7 @@ class RemovePcloudHosts(ApiCommand):
         )
 
 
-class ReplacePcloudHost(ApiCommand, command.ShowOne):
+class ReplacePcloudHost(PcloudsCommand, command.ShowOne):
     """Replace a broken or disabled host by a free one, which takes over its name."""
 
     arguments = PCLOUD_HOST

@@ -11,17 +11,9 @@ from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.calling import all_of, call, rows
+from innkeeper.entrypoints.cli.commands import LONG, Arguments, One, Table, values_of
 from innkeeper.entrypoints.cli.pclouds import facts
-from innkeeper.entrypoints.cli.pclouds.about import (
-    LONG,
-    PCLOUD,
-    PROJECT,
-    ApiCommand,
-    Arguments,
-    One,
-    Table,
-    values_of,
-)
+from innkeeper.entrypoints.cli.pclouds.about import PCLOUD, PROJECT, PcloudsCommand
 from innkeeper.entrypoints.cli.pclouds.calling import (
     PCLOUDS,
     is_whole,
@@ -49,7 +41,7 @@ LONG_COLUMNS = {
 """The columns of lists, and their names in :func:`_fields`."""
 
 
-class ListPclouds(ApiCommand, command.Lister):
+class ListPclouds(PcloudsCommand, command.Lister):
     """List the pclouds that the project owns or may use."""
 
     arguments: ClassVar[Arguments] = {
@@ -77,7 +69,7 @@ class ListPclouds(ApiCommand, command.Lister):
         return tuple(columns), listed
 
 
-class ShowPcloud(ApiCommand, command.ShowOne):
+class ShowPcloud(PcloudsCommand, command.ShowOne):
     """Show a pcloud; projects that may use it without owning it see few fields."""
 
     arguments = PCLOUD
@@ -90,7 +82,7 @@ class ShowPcloud(ApiCommand, command.ShowOne):
         return values_of(_fields(found))
 
 
-class CreatePcloud(ApiCommand, command.ShowOne):
+class CreatePcloud(PcloudsCommand, command.ShowOne):
     """Create a pcloud without hosts."""
 
     arguments: ClassVar[Arguments] = {"name": {"metavar": "NAME", "help": "name of the new pcloud"}}
@@ -103,7 +95,7 @@ class CreatePcloud(ApiCommand, command.ShowOne):
         return values_of(_fields(call(self.compute, "POST", (PCLOUDS,), body=body)["pcloud"]))
 
 
-class SetPcloud(ApiCommand):
+class SetPcloud(PcloudsCommand):
     """Change a pcloud's name, ratios, size policy or automatic placement."""
 
     arguments: ClassVar[Arguments] = {**PCLOUD, "--name": {"help": "its new name"}}
@@ -122,7 +114,7 @@ class SetPcloud(ApiCommand):
         call(self.compute, "PUT", (PCLOUDS, present["id"]), body={"pcloud": changes})
 
 
-class DeletePclouds(ApiCommand):
+class DeletePclouds(PcloudsCommand):
     """Delete pclouds without hosts."""
 
     arguments: ClassVar[Arguments] = {
@@ -143,7 +135,7 @@ class DeletePclouds(ApiCommand):
         all_of(parsed_args.pclouds, delete, self.log)
 
 
-class ListPcloudProjects(ApiCommand, command.Lister):
+class ListPcloudProjects(PcloudsCommand, command.Lister):
     """List the projects whose servers may be placed on a pcloud."""
 
     arguments = PCLOUD
@@ -154,7 +146,7 @@ class ListPcloudProjects(ApiCommand, command.Lister):
         return ("Project ID",), ((each,) for each in listed)
 
 
-class AddPcloudProject(ApiCommand):
+class AddPcloudProject(PcloudsCommand):
     """Let a project's servers be placed on a pcloud."""
 
     arguments: ClassVar[Arguments] = {**PCLOUD, **PROJECT}
@@ -165,7 +157,7 @@ class AddPcloudProject(ApiCommand):
         call(self.compute, "PUT", path)
 
 
-class RemovePcloudProject(ApiCommand):
+class RemovePcloudProject(PcloudsCommand):
     """Stop placing a project's new servers on a pcloud; its existing servers stay."""
 
     arguments: ClassVar[Arguments] = {**PCLOUD, **PROJECT}
@@ -186,7 +178,7 @@ class RemovePcloudProject(ApiCommand):
         call(self.compute, "DELETE", (PCLOUDS, found["id"], "tenants", project))
 
 
-class _Consent(ApiCommand):
+class _Consent(PcloudsCommand):
     """Accepts or declines automatic placement, for the project of the login."""
 
     arguments = PCLOUD

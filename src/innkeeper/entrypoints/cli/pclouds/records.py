@@ -12,16 +12,8 @@ from osc_lib.command import command
 
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.entrypoints.cli.calling import call, rows
-from innkeeper.entrypoints.cli.pclouds.about import (
-    LONG,
-    PCLOUD,
-    PROJECT,
-    ApiCommand,
-    Arguments,
-    One,
-    Table,
-    values_of,
-)
+from innkeeper.entrypoints.cli.commands import LONG, Arguments, One, Table, values_of
+from innkeeper.entrypoints.cli.pclouds.about import PCLOUD, PROJECT, PcloudsCommand
 from innkeeper.entrypoints.cli.pclouds.calling import PCLOUDS, own_project_id, pcloud_id
 
 QUOTAS, USAGE = "os-pcloud-quotas", "os-pcloud-usage"
@@ -48,7 +40,7 @@ SHOWN_DIGITS = 2
 """Decimals of hours in tables."""
 
 
-class ListPcloudActions(ApiCommand, command.Lister):
+class ListPcloudActions(PcloudsCommand, command.Lister):
     """List the actions on a pcloud, newest first; name a deleted pcloud by its ID."""
 
     arguments: ClassVar[Arguments] = {
@@ -79,7 +71,7 @@ def _present_or_past_id(connection: Any, text: str) -> str:
         return deleted
 
 
-class ShowPcloudUsage(ApiCommand, command.Lister):
+class ShowPcloudUsage(PcloudsCommand, command.Lister):
     """Show the host hours of projects in a period, whether the hosts were used or not."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -131,7 +123,7 @@ def _sums(usages: Iterator[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
         yield project, hosts, round(host_hours, SHOWN_DIGITS), round(unit_hours, SHOWN_DIGITS)
 
 
-class ShowPcloudQuota(ApiCommand, command.ShowOne):
+class ShowPcloudQuota(PcloudsCommand, command.ShowOne):
     """Show a project's quota and usage of whole hosts, in units."""
 
     arguments: ClassVar[Arguments] = {
@@ -150,7 +142,7 @@ class ShowPcloudQuota(ApiCommand, command.ShowOne):
         return values_of(call(self.compute, "GET", (QUOTAS, project))["pcloud_quota"])
 
 
-class SetPcloudQuota(ApiCommand):
+class SetPcloudQuota(PcloudsCommand):
     """Set a project's quota of whole hosts, in units (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
@@ -163,7 +155,7 @@ class SetPcloudQuota(ApiCommand):
         call(self.compute, "PUT", (QUOTAS, self.project_id(parsed_args.project)), body=body)
 
 
-class ResetPcloudQuota(ApiCommand):
+class ResetPcloudQuota(PcloudsCommand):
     """Reset a project's quota of whole hosts to the default (administrators only)."""
 
     arguments = PROJECT

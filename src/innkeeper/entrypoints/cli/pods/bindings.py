@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.calling import all_of
-from innkeeper.entrypoints.cli.pclouds.about import LONG, Arguments, One, Table, finite
+from innkeeper.entrypoints.cli.commands import LONG, Arguments, One, Table, finite
 from innkeeper.entrypoints.cli.pods.calling import PodsCommand, add_pairs, pairs, shown
 
 COLUMNS = {

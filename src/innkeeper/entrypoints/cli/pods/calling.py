@@ -13,7 +13,7 @@ from osc_lib import exceptions as osc_exceptions
 from osc_lib.cli import format_columns
 
 from innkeeper.entrypoints.cli.calling import ApiClient, CatalogClient, call, rows
-from innkeeper.entrypoints.cli.pclouds.about import ApiCommand, Arguments, One, values_of
+from innkeeper.entrypoints.cli.commands import ApiCommand, Arguments, One, values_of
 
 POD: Arguments = {"pod": {"metavar": "POD", "help": "name or ID of the pod"}}
 OBJECTS = ("resource_affinity_tag", "headroom", "allocation_ratios", "endpoints")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from osc_lib import exceptions as osc_exceptions
 from osc_lib.command import command
 
-from innkeeper.entrypoints.cli.pclouds.about import Arguments, Table
+from innkeeper.entrypoints.cli.commands import Arguments, Table
 from innkeeper.entrypoints.cli.pods.calling import PodsCommand, add_pairs, amounts, pairs
 from innkeeper.entrypoints.cli.pods.pods import add_policy, policy_of
 

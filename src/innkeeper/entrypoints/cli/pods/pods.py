@@ -10,7 +10,8 @@ from osc_lib import utils
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.calling import all_of
-from innkeeper.entrypoints.cli.pclouds.about import LONG, Arguments, One, Table, finite
+from innkeeper.entrypoints.cli.commands import LONG, Arguments, One, Table, finite
+from innkeeper.entrypoints.cli.passwords import add_password, given_password
 from innkeeper.entrypoints.cli.pods.calling import (
     POD,
     PodsCommand,
@@ -19,7 +20,6 @@ from innkeeper.entrypoints.cli.pods.calling import (
     pairs,
     shown,
 )
-from innkeeper.entrypoints.cli.zones.calling import add_password, given_password
 
 COLUMNS = {
     "ID": "pod_id",
@@ -52,6 +52,8 @@ LOGIN = {
     "--username": ("username", "NAME", "user of this service in the pod"),
     "--project": ("project_name", "NAME", "project of this user"),
 }
+WHOSE = "of this user in the pod"
+"""Which password the options are for."""
 NUMBERS = {
     "--weight": ("weight", "higher ones are preferred"),
     "--cost": ("cost", "lower ones are preferred, with the weigher cost"),
@@ -88,7 +90,7 @@ class CreatePod(PodsCommand, command.ShowOne):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         for option, (field, metavar, text) in LOGIN.items():
             parser.add_argument(option, dest=field, metavar=metavar, required=True, help=text)
-        add_password(parser, "; without one, it is asked for")
+        add_password(parser, f"{WHOSE}; without one, it is asked for")
         _add_options(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
@@ -109,7 +111,7 @@ class SetPod(PodsCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         for option, (field, metavar, text) in LOGIN.items():
             parser.add_argument(option, dest=field, metavar=metavar, help=text)
-        add_password(parser, "")
+        add_password(parser, WHOSE)
         _add_options(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

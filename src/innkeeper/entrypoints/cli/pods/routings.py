@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from osc_lib.command import command
 
-from innkeeper.entrypoints.cli.pclouds.about import Arguments, Table
+from innkeeper.entrypoints.cli.commands import Arguments, Table
 from innkeeper.entrypoints.cli.pods.calling import PodsCommand
 
 COLUMNS = {

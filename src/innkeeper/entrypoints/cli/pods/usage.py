@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from osc_lib.command import command
 
-from innkeeper.entrypoints.cli.pclouds.about import Arguments, Table
+from innkeeper.entrypoints.cli.commands import Arguments, Table
 from innkeeper.entrypoints.cli.pods.calling import POD, PodsCommand
 
 KINDS = {

@@ -1,4 +1,4 @@
-"""The shared part of the commands for zones: paths, look-ups by name, and passwords.
+"""The shared part of the commands for zones: paths, and look-ups by name.
 
 Always true: the password of a child zone is never shown. The password of a zone parent is shown
 only by the command that makes it.
@@ -6,14 +6,12 @@ only by the command that makes it.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
 from typing import Any
 
 from osc_lib import exceptions as osc_exceptions
 
 from innkeeper.entrypoints.cli.calling import ApiClient, call
-from innkeeper.entrypoints.cli.pclouds.about import Arguments
+from innkeeper.entrypoints.cli.commands import Arguments
 
 ZONES, PARENTS = ("zones",), ("zones", "parents")
 ZONE: Arguments = {"zone": {"metavar": "ZONE", "help": "name or ID of the child zone"}}
@@ -40,26 +38,3 @@ def _id_of(listed: list[dict[str, Any]], text: str, what: str) -> str:
         if found:
             return found[0]
     raise osc_exceptions.CommandError(f"No {what} has the name or ID '{text}'.")
-
-
-def add_password(parser: argparse.ArgumentParser, more: str) -> None:
-    """Declare the options for the password; ``more`` says what happens without them."""
-    given = parser.add_mutually_exclusive_group()
-    given.add_argument("--password", help=f"password that the child made for this zone{more}")
-    given.add_argument(
-        "--password-file", metavar="FILE", help="file whose first line is the password"
-    )
-
-
-def given_password(parsed_args: argparse.Namespace) -> str | None:
-    """Return the password from its option or its file."""
-    if parsed_args.password_file is None:
-        password: str | None = parsed_args.password
-        return password
-    try:
-        lines = Path(parsed_args.password_file).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise osc_exceptions.CommandError(f"The password cannot be read: {error}.") from error
-    if not lines or not lines[0]:
-        raise osc_exceptions.CommandError(f"{parsed_args.password_file} has no password.")
-    return lines[0]

@@ -12,23 +12,20 @@ from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.calling import all_of, call
-from innkeeper.entrypoints.cli.pclouds.about import (
+from innkeeper.entrypoints.cli.commands import (
     LONG,
-    ApiCommand,
     Arguments,
+    ComputeCommand,
     One,
     Table,
     finite,
     values_of,
 )
-from innkeeper.entrypoints.cli.zones.calling import (
-    ZONE,
-    ZONES,
-    add_password,
-    given_password,
-    zone_id,
-)
+from innkeeper.entrypoints.cli.passwords import add_password, given_password
+from innkeeper.entrypoints.cli.zones.calling import ZONE, ZONES, zone_id
 
+WHOSE = "that the child made for this zone"
+"""Which password the options are for."""
 COLUMNS = {"ID": "id", "Name": "name", "URL": "api_url", "State": "state"}
 LONG_COLUMNS = {
     "Username": "username",
@@ -48,7 +45,7 @@ WITH_BELOW = (
 )
 
 
-class ListZones(ApiCommand, command.Lister):
+class ListZones(ComputeCommand, command.Lister):
     """List the child zones of this zone (administrators only)."""
 
     arguments = LONG
@@ -61,7 +58,7 @@ class ListZones(ApiCommand, command.Lister):
         return tuple(columns), ([each[name] for name in columns.values()] for each in shown)
 
 
-class ShowZone(ApiCommand, command.ShowOne):
+class ShowZone(ComputeCommand, command.ShowOne):
     """Show a child zone, and what the last polls found out (administrators only)."""
 
     arguments = ZONE
@@ -71,7 +68,7 @@ class ShowZone(ApiCommand, command.ShowOne):
         return _shown(call(self.compute, "GET", path))
 
 
-class CreateZone(ApiCommand, command.ShowOne):
+class CreateZone(ComputeCommand, command.ShowOne):
     """Add a child zone, which is contacted first (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
@@ -81,7 +78,7 @@ class CreateZone(ApiCommand, command.ShowOne):
     }
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_password(parser, "; without one, it is asked for")
+        add_password(parser, f"{WHOSE}; without one, it is asked for")
         _add_weights(parser)
         parser.add_argument("--disable", action="store_true", help="do not use the child zone yet")
 
@@ -103,7 +100,7 @@ class CreateZone(ApiCommand, command.ShowOne):
         return _shown(call(self.compute, "POST", ZONES, body={"zone": zone}))
 
 
-class SetZone(ApiCommand):
+class SetZone(ComputeCommand):
     """Change a child zone (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
@@ -114,7 +111,7 @@ class SetZone(ApiCommand):
     }
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_password(parser, "")
+        add_password(parser, WHOSE)
         _add_weights(parser)
         _add_switch(parser, "enabled", ("--enable", "use it"), ("--disable", "do not use it"))
         drain = ("--drain", "boot no more servers there; those that are there stay")
@@ -137,7 +134,7 @@ class SetZone(ApiCommand):
         call(self.compute, "PUT", path, body={"zone": changes})
 
 
-class DeleteZones(ApiCommand):
+class DeleteZones(ComputeCommand):
     """Remove child zones that have no servers of this zone (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
@@ -151,7 +148,7 @@ class DeleteZones(ApiCommand):
         all_of(parsed_args.zones, delete, self.log)
 
 
-class ShowZoneTree(ApiCommand, command.Lister):
+class ShowZoneTree(ComputeCommand, command.Lister):
     """Show this zone and its child zones with their capacity (administrators only)."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -163,7 +160,7 @@ class ShowZoneTree(ApiCommand, command.Lister):
         return TREE_COLUMNS, _tree(own, children)
 
 
-class DescribeZone(ApiCommand, command.ShowOne):
+class DescribeZone(ComputeCommand, command.ShowOne):
     """Show this zone's own name, ID and capabilities (administrators only)."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:

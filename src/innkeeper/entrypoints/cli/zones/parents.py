@@ -11,7 +11,7 @@ from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.calling import all_of, call
-from innkeeper.entrypoints.cli.pclouds.about import ApiCommand, Arguments, One, Table, values_of
+from innkeeper.entrypoints.cli.commands import Arguments, ComputeCommand, One, Table, values_of
 from innkeeper.entrypoints.cli.zones.calling import PARENT, PARENTS, parent_id
 
 COLUMNS = {
@@ -39,7 +39,7 @@ ROLE: Mapping[str, Any] = {
 }
 
 
-class ListZoneParents(ApiCommand, command.Lister):
+class ListZoneParents(ComputeCommand, command.Lister):
     """List the zones that may use this zone (administrators only)."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -47,7 +47,7 @@ class ListZoneParents(ApiCommand, command.Lister):
         return tuple(COLUMNS), ([each[name] for name in COLUMNS.values()] for each in found)
 
 
-class ShowZoneParent(ApiCommand, command.ShowOne):
+class ShowZoneParent(ComputeCommand, command.ShowOne):
     """Show a zone parent, without its password (administrators only)."""
 
     arguments = PARENT
@@ -57,7 +57,7 @@ class ShowZoneParent(ApiCommand, command.ShowOne):
         return _shown(call(self.compute, "GET", path))
 
 
-class CreateZoneParent(ApiCommand, command.ShowOne):
+class CreateZoneParent(ComputeCommand, command.ShowOne):
     """Let a zone use this zone, and show its password this once (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
@@ -71,7 +71,7 @@ class CreateZoneParent(ApiCommand, command.ShowOne):
         return _shown(call(self.compute, "POST", PARENTS, body=body))
 
 
-class SetZoneParent(ApiCommand, command.ShowOne):
+class SetZoneParent(ComputeCommand, command.ShowOne):
     """Change what a zone parent may do, or make it a new password (administrators only)."""
 
     arguments: ClassVar[Arguments] = {**PARENT, **LIMITS}
@@ -111,7 +111,7 @@ class SetZoneParent(ApiCommand, command.ShowOne):
         return _shown(call(self.compute, "PUT", path, body={"zone_parent": changes}))
 
 
-class DeleteZoneParents(ApiCommand):
+class DeleteZoneParents(ComputeCommand):
     """Let zones not use this zone any more; their servers stay (administrators only)."""
 
     arguments: ClassVar[Arguments] = {

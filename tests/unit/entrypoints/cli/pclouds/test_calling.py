@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from contextlib import nullcontext
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
@@ -13,7 +12,6 @@ import requests
 from osc_lib.exceptions import CommandError
 
 from innkeeper.entrypoints.cli import calling
-from innkeeper.entrypoints.cli.pclouds.calling import compute_of
 from tests.support.commands import COMMANDS, Answer, Service, made, run
 
 UUID = "11111111-2222-4333-8444-555555555555"
@@ -196,7 +194,7 @@ def test_an_unknown_or_ambiguous_name_is_rejected(there: list[Any], complaint: s
 
 def compute(service: Service) -> calling.ApiClient:
     """Return a fake service as the commands call it."""
-    return compute_of(SimpleNamespace(compute=service))
+    return calling.ComputeClient(service)
 
 
 @pytest.mark.parametrize("name", ["a b", "50%", "what?", "left#1", "door~1", "ä"])

@@ -1,0 +1,68 @@
+"""The shared part of the ``openstack`` commands of all rooms: bases, arguments, and results."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from osc_lib.command import command
+
+from innkeeper.entrypoints.cli.calling import ApiClient, ComputeClient
+
+Table = tuple[Sequence[str], Iterator[Sequence[Any]]]
+"""The headings and the rows of a list."""
+One = tuple[Sequence[str], Sequence[Any]]
+"""The names and the values of one row."""
+Arguments = Mapping[str, Mapping[str, Any]]
+"""The options of ``add_argument``, by the argument's name."""
+
+LONG: Arguments = {"--long": {"action": "store_true", "help": "show more columns"}}
+
+
+class ApiCommand(command.Command):
+    """A command that takes ``arguments`` in their order and calls an API of the service."""
+
+    arguments: ClassVar[Arguments] = {}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Declare the arguments, and then those of :meth:`add_arguments`."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        for name, more in self.arguments.items():
+            parser.add_argument(name, **more)
+        self.add_arguments(parser)
+        return parser
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare arguments that need a group."""
+
+
+class ComputeCommand(ApiCommand):
+    """A command that calls the Compute API."""
+
+    @property
+    def connection(self) -> Any:
+        """The SDK's connection, with the login of the caller."""
+        return self.app.client_manager.sdk_connection
+
+    @property
+    def compute(self) -> ApiClient:
+        """The Compute API."""
+        return ComputeClient(self.connection.compute)
+
+
+def finite(text: str) -> float:
+    """Parse a number. JSON has neither infinity nor "nan", which Python parses."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"must be a number, not {text!r}")
+    return number
+
+
+def values_of(shown: Mapping[str, Any]) -> One:
+    """Return the names and the values to show."""
+    return tuple(shown), tuple(shown.values())
