@@ -120,15 +120,17 @@ def test_a_dry_run_lists_moves_and_changes_nothing(behind: Behind) -> None:
 
 def test_what_is_in_a_pod_is_listed_by_project(behind: Behind) -> None:
     door = behind.door
-    assert door.ask("pod", "project", "list", "p2") == []
+    (total,) = door.ask("pod", "project", "list", "p2")
+    assert (total["Project"], total["Servers"], total["Bound"]) == ("total", 0, None)
     pod_id = door.ask("pod", "show", "p2")["pod_id"]
     lives = {"top_id": "t", "bottom_id": "b", "pod_id": pod_id, "project_id": "acme"}
     body = {"routing": {**lives, "resource_type": "server"}}
     token = {"x-auth-token": door.ask("token", "issue")["id"]}
     made = httpx.post(f"{door.url}/pods/v1.0/routings", json=body, headers=token)
     assert made.status_code == httpx.codes.CREATED, made.text
-    (row,) = door.ask("pod", "project", "list", "p2")
+    row, total = door.ask("pod", "project", "list", "p2")
     assert (row["Project"], row["Servers"], row["Bound"]) == ("acme", 1, False)
+    assert (total["Project"], total["Servers"]) == ("total", 1)
     listing = ("pod", "routing", "list")
     (routing,) = door.ask(*listing, "--resource", "t", "--project", "acme", "--type", "server")
     assert (routing["Pod"], routing["In Pod As"]) == ("p2", "b")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar
 
 from osc_lib.command import command
@@ -28,7 +29,7 @@ PROJECTS = {
     "Begun": "begun",
     "Deleting": "deleting",
 }
-TOTAL = "%s servers and %s volumes of %s projects are in the pod."
+TOTAL = "total"
 COLUMNS = ("Pod", *KINDS, "Full At", "Age (s)", "Old")
 KIND_COLUMNS = {
     "Total": "total",
@@ -41,19 +42,19 @@ KIND_COLUMNS = {
 
 
 class ListProjects(PodsCommand, command.Lister):
-    """List what projects still have in a pod, as while it is drained (administrators only)."""
+    """List what projects still have in a pod, as while it is drained (administrators only).
+
+    The last row has the sums over all projects.
+    """
 
     arguments = POD
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the projects, and tell the sums."""
+        """List the projects, and then the total."""
         path = ("pods", self.pod_id(parsed_args.pod), "projects")
         total = self.call("GET", *path, query={"limit": "1"})["total"]
-        if total["is_empty"]:
-            self.log.warning("The pod is empty.")
-        else:
-            self.log.warning(TOTAL, *(total[name] for name in ("servers", "volumes", "projects")))
-        found = self.rows(path, "projects", {})
+        last = {**total, "project_id": TOTAL, "is_bound": None}
+        found = chain(self.rows(path, "projects", {}), [last])
         return tuple(PROJECTS), ([each[name] for name in PROJECTS.values()] for each in found)
 
 
