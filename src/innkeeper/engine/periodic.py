@@ -159,26 +159,9 @@ class PeriodicTasks:
                 PRUNE_PERIOD_S,
                 lambda tx: pclouds.forget_old_actions(tx, self._context()),
             ),
-            self._of_each("pcloud_sizes", sizes.due, self._keep_size),
-            self._of_each("pcloud_ratios", ratio_rollout.due, self._roll_out),
+            self._each_in_turn("pcloud_sizes", sizes.due, self._keep_size),
+            self._each_in_turn("pcloud_ratios", ratio_rollout.due, self._roll_out),
         ]
-
-    def _of_each(
-        self, name: str, due: Callable[[Tx], list[str]], act: Callable[[str], int]
-    ) -> PeriodicTask:
-        """Return a task that acts on each due pcloud, in separate transactions."""
-
-        def take_turn(tx: Tx) -> list[str]:
-            is_ours = periodic.take_turn(tx, name, SWEEP_PERIOD_S, self._clock())
-            return due(tx) if is_ours else []
-
-        def work() -> int:
-            if not self._is_due(name, SWEEP_PERIOD_S):
-                return 0
-            found = self._write(take_turn)
-            return sum(_done(act, each, name) for each in found)
-
-        return PeriodicTask(name, SWEEP_PERIOD_S, work)
 
     def _of_leases(self) -> list[PeriodicTask]:
         """Return tasks on threads of their own: events must be on time, and a webhook is slow."""
@@ -334,6 +317,26 @@ class PeriodicTasks:
 
         return PeriodicTask(name, period_s, work)
 
+    def _each_in_turn(
+        self, name: str, due: Callable[[Tx], list[str]], act: Callable[[str], int]
+    ) -> PeriodicTask:
+        """Return a task that only one process runs each time, and that acts on all that is due.
+
+        ``due`` returns ids. Each of them gets a transaction of its own.
+        """
+
+        def take_turn(tx: Tx) -> list[str]:
+            is_ours = periodic.take_turn(tx, name, SWEEP_PERIOD_S, self._clock())
+            return due(tx) if is_ours else []
+
+        def work() -> int:
+            if not self._is_due(name, SWEEP_PERIOD_S):
+                return 0
+            found = self._write(take_turn)
+            return sum(_act_on(each, act, name) for each in found)
+
+        return PeriodicTask(name, SWEEP_PERIOD_S, work)
+
     def _is_due(self, name: str, period_s: float) -> bool:
         """Return whether this process must try a task, so that most turns need no write."""
         patience = FOLLOWERS_PATIENCE if self._is_following() else 1
@@ -344,8 +347,8 @@ class PeriodicTasks:
         return self._writer.submit_and_wait(Write(work), TASK_TIMEOUT_S)
 
 
-def _done(act: Callable[[str], int], uuid: str, name: str) -> int:
-    """Act on one pcloud. A refusal is logged, and the work stays due."""
+def _act_on(uuid: str, act: Callable[[str], int], name: str) -> int:
+    """Act on what has this id. A refusal is logged for the task, and the work stays due."""
     try:
         return act(uuid)
     except Unavailable:
