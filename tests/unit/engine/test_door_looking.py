@@ -9,14 +9,17 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from innkeeper.domain.pods import PodHealth
+from innkeeper.engine.lateness import Lateness
+from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.looking import Looking
 from tests.support.pod_rows import pod_of
 
 
 def test_a_pod_that_is_down_is_missing_and_not_logged_each_time() -> None:
     nobody: Any = None
+    clouds = PodClouds(*[nobody] * 7, late=Lateness(1.0))
     down = replace(pod_of(1), health=PodHealth(is_up=False))
     with capture_logs() as logs:
-        told, missing = asyncio.run(Looking(nobody, nobody).ask([down], None, "compute", "/", {}))
+        told, missing = asyncio.run(Looking(clouds, nobody).ask([down], None, "compute", "/", {}))
     assert (told, missing) == ([], [down])
     assert logs == []
