@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,8 @@ def test_unknown_names_are_reported_before_the_first_write(
     theirs = of_original(source)
     host = theirs.provider("host", {"VCPU": {"total": 1}})
     # Stands for the original's next release.
-    with sqlite3.connect(tmp_path / "original" / "placement.db") as database:
+    original = tmp_path / "original" / "placement.db"
+    with closing(sqlite3.connect(original)) as database, database:
         for name in ("HW_OF_THE_FUTURE", "HW_OF_THE_FAR_FUTURE"):
             row = (name, "2030-01-01 00:00:00.000000")
             database.execute("insert into traits (name, created_at) values (?, ?)", row)

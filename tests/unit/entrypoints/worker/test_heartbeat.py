@@ -94,6 +94,7 @@ def test_a_thread_that_waits_for_the_database_is_not_stuck(
                 Prepared(question).rows(connection, {"number": 1})
             else:
                 connection.execute(question, {"number": 1})
+        engine.dispose()
 
     work = begun(ask)
     is_requested.wait()
