@@ -7,13 +7,14 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from tests.support import compiled, runs, signals
+from tests.support import closing, compiled, runs, signals
 from tests.support.servers.leaving import LEAVING
 
 # A machine under load must not fail a property because one example took long; pytest-timeout
@@ -131,6 +132,13 @@ def _end_run(config: pytest.Config, *, keeps_tests: bool) -> None:
     run = config.stash.get(RUN, None)
     if run is not None and (left := run.end(keeps_tests=keeps_tests)):
         sys.stderr.write(f"\nTests had left running: {', '.join(left)}.\n")
+
+
+@pytest.fixture(autouse=True)
+def closed_databases() -> Iterator[None]:
+    """Close the databases that a test leaves open."""
+    with closing.closed():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -42,6 +42,7 @@ from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.placement import audit as placement_audit
 from innkeeper.systems.volumes import audit as volume_audit
+from tests.support import closing
 from tests.support.servers.leaving import LEAVING
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
@@ -61,9 +62,8 @@ def open_store(folder: Path, readers_max: int = 2, busy_timeout_s: float = 5.0) 
     elsewhere = folder / URL_FILE
     url = elsewhere.read_text() if elsewhere.exists() else f"sqlite:///{folder / FILE}"
     backend = catalogue.of_url(url)
-    return Store(
-        backend, backend.engines(url, readers_max=readers_max, busy_timeout_s=busy_timeout_s)
-    )
+    engines = backend.engines(url, readers_max=readers_max, busy_timeout_s=busy_timeout_s)
+    return closing.note(Store(backend, engines))
 
 
 @cache
@@ -81,7 +81,7 @@ def _furnish(store: Store) -> None:
     with store.write() as tx:
         agents.add(tx, AGENT)
         flavors.create(tx, SMALL, now=NOW)
-    store.dispose()
+    closing.dispose(store)
 
 
 IMAGE_ID = "10000000-0000-4000-8000-000000000000"
@@ -246,8 +246,8 @@ class Cloud:
         assert [each for each in found if each.invariant not in OF_MACHINES] == []
 
     def close(self) -> None:
-        """Close the database."""
-        self.store.dispose()
+        """Close the database; the end of the test does it otherwise."""
+        closing.dispose(self.store)
 
 
 def steps_of(steps: Sequence[tuple[str, Any]]) -> list[PendingCommand]:

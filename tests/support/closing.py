@@ -1,0 +1,47 @@
+"""Closes the databases that a test leaves open.
+
+Python 3.13 warns of a SQLite connection that is removed by the garbage collector before it is
+closed. The warning is an error of the test that happens to run at that moment, which is rarely the
+test that opened the connection.
+
+Always true: what a fixture of a whole module opened before the test stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+
+class Closable(Protocol):
+    """A store, or an engine."""
+
+    def dispose(self) -> None:
+        """Close all connections."""
+
+
+Opened = TypeVar("Opened", bound=Closable)
+_OPEN: dict[int, Closable] = {}
+"""In the order in which they were opened."""
+
+
+def note(opened: Opened) -> Opened:
+    """Have something closed at the end of the test, unless :func:`dispose` closes it earlier."""
+    _OPEN[id(opened)] = opened
+    return opened
+
+
+def dispose(opened: Closable) -> None:
+    """Close something before the end of the test."""
+    _OPEN.pop(id(opened), None)
+    opened.dispose()
+
+
+@contextmanager
+def closed() -> Iterator[None]:
+    """Close at the end what was opened within, and is still open."""
+    before = set(_OPEN)
+    yield
+    for key in [each for each in _OPEN if each not in before]:
+        _OPEN.pop(key).dispose()
