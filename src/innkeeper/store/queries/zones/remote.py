@@ -91,9 +91,12 @@ _STATES = {
 _IS_BEGUN = (zone_servers.c.state == sa.bindparam("building")) | (
     zone_servers.c.state == sa.bindparam("built")
 )
+# A parameter of CASE does not get the type of the column. Without it, SQLite's driver would write
+# the time in a form of its own, which Python 3.12 deprecated.
+_NOW = sa.bindparam("now", type_=zone_servers.c.updated_at.type)
 # MariaDB assigns from left to right, and reads what it has assigned.
 _SETTLE = zone_servers.update().ordered_values(
-    ("updated_at", sa.case((_IS_BEGUN, sa.bindparam("now")), else_=zone_servers.c.updated_at)),
+    ("updated_at", sa.case((_IS_BEGUN, _NOW), else_=zone_servers.c.updated_at)),
     ("state", sa.case((_IS_BEGUN, sa.bindparam("built")), else_=zone_servers.c.state)),
     ("batch_min", sa.bindparam("decided")),
 )
