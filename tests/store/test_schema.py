@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -28,10 +29,12 @@ ROOMS = (compute, identity, placement)
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Store:
+def empty(tmp_path: Path) -> Iterator[Store]:
     backend = Sqlite()
     url = f"sqlite:///{tmp_path / 'schema.sqlite3'}"
-    return Store(backend, backend.engines(url, readers_max=2, busy_timeout_s=5))
+    made = Store(backend, backend.engines(url, readers_max=2, busy_timeout_s=5))
+    yield made
+    made.dispose()
 
 
 def test_migrations_create_the_schema_of_the_tables(empty: Store) -> None:
