@@ -1,5 +1,6 @@
 # Every target prepares what it needs: a machine with Python 3.11, make and a package index is
-# enough. Set PYTHON to choose an interpreter, DATA_DIR to choose where a service keeps its data.
+# enough. Set PYTHON to choose an interpreter, with a VENV of its own beside that of another one.
+# Set DATA_DIR to choose where a service keeps its data.
 
 VENV      := .venv
 BIN       := $(VENV)/bin
