@@ -17,7 +17,7 @@ from tests.support.pod_rows import pod_of
 
 def test_a_pod_that_is_down_is_missing_and_not_logged_each_time() -> None:
     nobody: Any = None
-    clouds = PodClouds(*[nobody] * 7, late=Lateness(1.0))
+    clouds = PodClouds(nobody, nobody, nobody, nobody, nobody, nobody, nobody, Lateness(1.0))
     down = replace(pod_of(1), health=PodHealth(is_up=False))
     with capture_logs() as logs:
         told, missing = asyncio.run(Looking(clouds, nobody).ask([down], None, "compute", "/", {}))
