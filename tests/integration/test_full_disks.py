@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.support.agents import agent, eventually
 from tests.support.leading import forwards, is_forwarding, led
+from tests.support.pod_processes import GATEWAY, door
 from tests.support.running import Running, running
-from tests.support.several import Started
+from tests.support.several import UNLIMITED, Started
+from tests.support.zone_processes import FLAVOR, USER, zone_tree
 
 SIZE = "24m"
-FLAVORS = "/compute/v2.1/flavors"
+FLAVORS, SERVERS = "/compute/v2.1/flavors", "/compute/v2.1/servers"
+TRIES_MAX = 60
 WITHIN_S = 40.0
 UNAVAILABLE = 503
 ELECTION_S = 6.0
@@ -105,7 +109,7 @@ def test_a_full_disk_is_noticed_without_client_writes(disk: Path) -> None:
 
 def test_what_a_full_disk_interrupts_is_completed_later(disk: Path, tmp_path: Path) -> None:
     versions = {"openstack-api-version": "volume 3.71, compute 2.100"}
-    volumes, servers = "/volume/v3/volumes", "/compute/v2.1/servers"
+    volumes, servers = "/volume/v3/volumes", SERVERS
 
     with running(disk, work_poll_s=1.0) as service, agent(service.url, tmp_path / "agent"):
 
@@ -179,3 +183,69 @@ def test_a_full_disk_under_a_leader_is_told_by_its_followers(disk: Path, tmp_pat
         eventually(lambda: sum(each.leads() for each in both), 1)
         follower = next(each for each in both if not each.leads())
         eventually(lambda: is_forwarding(follower), True)
+
+
+def linked(folder: Path, name: str, disk: Path) -> Path:
+    """Return the folder, in which the small file system has this name."""
+    folder.mkdir()
+    (folder / name).symlink_to(disk)
+    return folder
+
+
+def until_refused(act: Callable[[], httpx.Response]) -> list[Any]:
+    """Repeat a request until it is refused for the disk. Return the bodies of the answers before.
+
+    Pages of the database that have free space still take some writes.
+    """
+    made: list[Any] = []
+    for _ in range(TRIES_MAX):
+        answer = act()
+        if answer.status_code == UNAVAILABLE:
+            return made
+        assert answer.status_code == httpx.codes.ACCEPTED, answer.text
+        made.append(answer.json())
+    raise AssertionError("a full disk takes everything")
+
+
+def test_a_door_on_a_full_disk_forgets_nothing(disk: Path, tmp_path: Path) -> None:
+    server = {"server": {"name": "s", "flavorRef": "1", "imageRef": "", "networks": "none"}}
+    with door(linked(tmp_path / "clouds", "door", disk), {**GATEWAY, **UNLIMITED}) as at:
+        at.ask("POST", FLAVORS, {"flavor": FLAVOR}, token="admin")
+        pod = at.pods.start("p1", 8, {"build_plan_encryption_key": ""})
+        at.add("p1", pod.address)
+        told = {at.ask("POST", SERVERS, server, status=202)["server"]["id"]}
+        fill(disk)
+        made = until_refused(lambda: at.send("POST", SERVERS, server))
+        told |= {each["server"]["id"] for each in made}
+        assert told <= {each["id"] for each in at.ask("GET", SERVERS)["servers"]}
+        (disk / "ballast").unlink()
+        eventually(lambda: at.send("POST", SERVERS, server).status_code, 202)
+
+        def differ() -> bool:
+            here = {each["id"] for each in at.ask("GET", SERVERS)["servers"]}
+            return not told <= here or here != set(pod.server_ids())
+
+        eventually(differ, False)
+
+
+def test_a_parent_on_a_full_disk_forgets_nothing(disk: Path, tmp_path: Path) -> None:
+    with zone_tree(linked(tmp_path / "zones", "root", disk)) as tree:
+        root = tree.start("root", 0)
+        kid = tree.start("kid", 8)
+        tree.link("root", "kid")
+        root.add_flavor()
+        eventually(lambda: root.boot().status_code, 202)
+        told = set(root.server_ids(USER))
+        assert len(told) == 1
+        fill(disk)
+        made = until_refused(root.boot)
+        told = set(root.server_ids(USER))
+        assert len(told) > len(made)
+        (disk / "ballast").unlink()
+        eventually(lambda: root.boot().status_code, 202)
+
+        def differ() -> bool:
+            here = set(root.server_ids(USER))
+            return not told <= here or here != set(kid.server_ids())
+
+        eventually(differ, False)

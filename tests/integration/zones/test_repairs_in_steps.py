@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -12,7 +11,6 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-import msgspec
 import pytest
 
 from innkeeper.commands import zone_audit
@@ -28,6 +26,7 @@ from tests.support.hostile_zones import ZONE_ID, Asked, HostileZone, Raw, hostil
 from tests.support.running import Running, running
 from tests.support.zone_parents import COMPUTE
 from tests.support.zone_processes import SOON_S
+from tests.support.zone_repairs import carry_out
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -55,21 +54,7 @@ class Parent:
 
     def carry_out(self, work: Callable[[ZoneTree, TreeBooter], Awaitable[Any]]) -> Any:
         """Run something in an event loop, as the threads of the program do."""
-        neighbours = self.zone.service.site.neighbours
-        assert neighbours is not None
-
-        async def act() -> Any:
-            here = neighbours.beside()
-            parts = here.tree.parts
-            zoning = msgspec.structs.replace(parts.zoning, zone_poll_interval_s=0.0)
-            tree = ZoneTree(replace(parts, zoning=zoning))
-            booter = TreeBooter(tree, here.booter.limits, here.booter.service_down_time_s)
-            try:
-                return await work(tree, booter)
-            finally:
-                await parts.client.close()
-
-        return asyncio.run(act())
+        return carry_out(self.zone, work)
 
     def repair(self) -> int:
         """Run one round. Return the number of servers that were wrong."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import httpx
-import msgspec
 import pytest
 
-from innkeeper.engine.zones.booting import TreeBooter
 from innkeeper.engine.zones.repairing import Repairer
-from innkeeper.engine.zones.tree import ZoneTree
 from tests.support.hostile_zones import Asked, HostileZone, Raw, hostile_zone, http
 from tests.support.running import Running, running
 from tests.support.zone_parents import COMPUTE, FLAVOR, NEWEST
+from tests.support.zone_repairs import carry_out
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -54,19 +50,7 @@ def zone(tmp_path: Any, child: HostileZone) -> Iterator[Running]:
 
 def repair(zone: Running) -> None:
     """Compare all servers with the child."""
-    neighbours = zone.service.site.neighbours
-    assert neighbours is not None
-
-    async def work() -> None:
-        here = neighbours.beside()
-        parts = here.tree.parts
-        zoning = msgspec.structs.replace(parts.zoning, zone_poll_interval_s=0.0)
-        tree = ZoneTree(replace(parts, zoning=zoning))
-        booter = TreeBooter(tree, here.booter.limits, here.booter.service_down_time_s)
-        await Repairer().work(tree, booter)
-        await parts.client.close()
-
-    asyncio.run(work())
+    carry_out(zone, Repairer().work)
 
 
 def telling(vcpus: int, memory_mb: int) -> Any:

@@ -160,16 +160,23 @@ class Lists:
         self, pod: Pod, question: PodListQuestion, order: ListOrder, after: tuple[int, Rank] | None
     ) -> tuple[list[RankedRow], bool]:
         """Return the rows of a pod after the marker, at most the limit, and whether it has more."""
-        timeout_s = self._clouds.podding.pod_request_timeout_s
+        timeout_s, has_told = self._clouds.podding.pod_request_timeout_s, asyncio.Event()
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._paged(pod, question, order, after)
+                return await self._paged(pod, question, order, after, has_told)
         except TimeoutError as error:
-            self._clouds.note_late(pod)
+            # A list of many pages must not make the pod late for others.
+            if not has_told.is_set():
+                self._clouds.note_late(pod)
             raise PodSilent(f"no list within {timeout_s:g} seconds") from error
 
     async def _paged(
-        self, pod: Pod, question: PodListQuestion, order: ListOrder, after: tuple[int, Rank] | None
+        self,
+        pod: Pod,
+        question: PodListQuestion,
+        order: ListOrder,
+        after: tuple[int, Rank] | None,
+        has_told: asyncio.Event,
     ) -> tuple[list[RankedRow], bool]:
         login = await self._login(pod, question)
         filters = await self._filters.of_pod(pod, login, question.request, question.filters)
@@ -182,6 +189,7 @@ class Lists:
         found: list[RankedRow] = []
         for _ in range(PAGES_MAX):
             page = await self._page_of(pod, login, asked, marker)
+            has_told.set()
             ranks: Sequence[Rank] = [()] * len(page.ids)
             places: Sequence[int] = range(len(page.ids))
             if not question.is_alone:

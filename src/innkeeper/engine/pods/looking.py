@@ -93,12 +93,13 @@ class Looking:
         """
         timeout_s = self._clouds.podding.pod_request_timeout_s
 
-        async def pages(pod: Pod) -> list[Row]:
+        async def pages(pod: Pod, has_told: asyncio.Event) -> list[Row]:
             found: dict[str, Row] = {}
             words = {**query, "limit": str(PAGE)}
             for _ in range(PAGES_MAX):
                 target = f"{path}?{urlencode(words)}"
                 told = await self._told(pod, project_id, service, target, headers)
+                has_told.set()
                 page = {each["id"]: each for each in _with_ids(told.get(key))}
                 is_last = len(page) < PAGE and f"{key}_links" not in told
                 if is_last or found.keys() >= page.keys():
@@ -108,11 +109,14 @@ class Looking:
             raise PodSilent("the list does not end")
 
         async def one(pod: Pod) -> list[Row]:
+            has_told = asyncio.Event()
             try:
                 async with asyncio.timeout(timeout_s):
-                    return await pages(pod)
+                    return await pages(pod, has_told)
             except TimeoutError as error:
-                self._clouds.note_late(pod)
+                # A list of many pages must not make the pod late for others.
+                if not has_told.is_set():
+                    self._clouds.note_late(pod)
                 raise PodSilent(f"no list within {timeout_s:g} seconds") from error
 
         return await self._each(asked, one)
