@@ -1,0 +1,67 @@
+"""A pod that answers slowly counts as late only if it does not even answer for the first page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from innkeeper.engine.pods.looking import Looking
+from innkeeper.engine.pods.tenants import Tenants
+from innkeeper.systems.pods import pods
+from tests.support.hostile_pods import hostile_pod
+from tests.support.hostile_zones import Asked, Raw, drip, http
+from tests.support.pod_processes import PODS
+from tests.support.running import Running, running
+
+pytestmark = pytest.mark.timeout(300)
+
+APIS = ["identity", "compute", "image", "volume", "pods"]
+PARTS = "/attachments/detail"
+BEGUN = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n"
+
+
+def second_page_drips(asked: Asked) -> Raw:
+    """Answer with a page that others follow, and then with bytes that never end."""
+    if "marker=" in asked.query:
+        return drip(BEGUN)
+    return http({"attachments": [{"id": "a"}], "attachments_links": [{"rel": "next"}]})
+
+
+def is_asked_again(door: Running) -> bool:
+    """List the attachments in the only pod, in vain. Return whether the next list asks the pod."""
+    clouds = door.service.site.pods
+    assert clouds is not None
+
+    async def work() -> bool:
+        here = clouds.beside()
+        try:
+            (pod,) = await here.engine.read(pods.every)
+            looking = Looking(here, Tenants(here))
+            told = await looking.rows([pod], None, "block-storage", PARTS, {}, {}, "attachments")
+            assert told == ([], [pod])
+            return here.is_awaited(pod)
+        finally:
+            await here.client.close()
+
+    return asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"), [(lambda _: drip(BEGUN), False), (second_page_drips, True)]
+)
+def test_a_list_of_many_pages_makes_no_pod_late(
+    tmp_path: Path, answer: Callable[[Asked], Raw], expected: bool
+) -> None:
+    settings = {"role": "gateway", "region_name": "Top", "apis": APIS, "pod_request_timeout_s": 1.0}
+    with running(tmp_path, **settings) as door, hostile_pod() as pod:
+        pod.answers["/v3/auth/tokens"] = lambda _: pod.token()
+        pod.answers[PARTS] = answer
+        login = {"username": "door", "password": "any", "project_name": "door"}
+        body = {"pod": {"pod_name": "p1", "az_name": "az1", "auth_url": pod.url, **login}}
+        answered = door.call("POST", f"{PODS}/pods", json=body)
+        assert answered.status_code == httpx.codes.CREATED, answered.text
+        assert is_asked_again(door) is expected
