@@ -40,12 +40,13 @@ LINES_MAX = 1_000
 """A batch of several commands writes at most about this many rows (of allocations and servers), so
 that a command waits no longer for the batch before it than for one large request. A boot of 1,000
 servers takes 0.15 s. A single request can write thousands of rows."""
-GATHER_S = 0.003
-GATHER_MAX_S = 0.006
+GATHER_MIN_S, GATHER_MAX_S = 0.003, 0.008
+GATHER_SHARE = 1 / 8
 """After a batch of several commands, the clients are about to send the next commands. So the writer
-waits in intervals of ``GATHER_S``, for at most ``GATHER_MAX_S``. It stops waiting once the next
-batch is as large as the last one, or once an interval brings no new command. Each check takes the
-interpreter from the threads that submit commands, so there are only one or two checks."""
+waits for at most two intervals. Each is this share of the time of the last batch, between these
+limits. It stops waiting once as many commands wait as were answered or waited after the last batch,
+or once an interval brings no new command. Each check takes the interpreter from the threads that
+submit commands, so there are only one or two checks."""
 FAILURES_MAX = 5
 """The service reports that it is not ready after this many consecutive failed batches."""
 DEFERRED_S = 0.25
@@ -68,7 +69,8 @@ class Writer:
         self._wanted = 1
         self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
         self._is_stopping = False
-        self._answered = 0
+        self._expected = 0
+        self._gather_s = GATHER_MIN_S
         self._has_ended = False
         self._failures = 0
         self._batches = 0
@@ -204,10 +206,10 @@ class Writer:
             while batch := self._take():
                 self._batches += 1
                 self._is_at_work = True
+                begun_s = time.perf_counter()
                 outcomes = carry_out(self._store, self._executor, batch, self._late, self._planner)
                 self._failures = self._failures + 1 if all(map(_fails, outcomes)) else 0
-                # No client sends its next command because of a deferred one.
-                self._answered = sum(not each.is_deferred for each in batch)
+                self._expect(batch, time.perf_counter() - begun_s)
                 self._answer(batch, outcomes)
                 self._planner.end()
                 self._is_at_work = False
@@ -232,9 +234,7 @@ class Writer:
                 self._await(1, metrics.SETTLES_EVERY_S if metrics.LATER else None)
                 if not self._waiting:
                     count_the_rest()
-            # After a single command no others are expected, so the next one is not delayed.
-            if self._answered > 1:
-                self._gather()
+            self._gather()
             batch = self._late(())
         return batch
 
@@ -262,12 +262,20 @@ class Writer:
         for kind, count in Counter(each.command.kind for each in unwanted).items():
             metrics.DROPPED.labels(kind).inc(count)
 
+    def _expect(self, batch: Sequence[PendingCommand], took_s: float) -> None:
+        """Note how many commands may come after a batch, and how long to wait for them."""
+        # No client sends its next command because of a deferred one.
+        answered = sum(not each.is_deferred for each in batch)
+        # After a single command no others are expected, so the next one is not delayed.
+        self._expected = min(answered + len(self._waiting), BATCH_MAX) if answered > 1 else 0
+        self._gather_s = min(max(GATHER_MIN_S, GATHER_SHARE * took_s), GATHER_MAX_S)
+
     def _gather(self) -> None:
-        until_s = time.perf_counter() + GATHER_MAX_S
+        until_s = time.perf_counter() + 2 * self._gather_s
         here = 0
-        while here < len(self._waiting) < self._answered and time.perf_counter() < until_s:
+        while here < len(self._waiting) < self._expected and time.perf_counter() < until_s:
             here = len(self._waiting)
-            self._await(self._answered, GATHER_S)
+            self._await(self._expected, self._gather_s)
 
     def _await(self, count: int, timeout_s: float | None) -> None:
         """Sleep until ``count`` commands wait, the timeout has passed or the thread must end."""
