@@ -13,11 +13,10 @@ from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from innkeeper.domain.door import SERVER, VOLUME, DoorCaller, DoorRequest
+from innkeeper.domain.door import SERVER, VOLUME, DoorAnswer, DoorCaller, DoorRequest
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.pods import PodRouting
-from innkeeper.engine.pods.creating import DoorAnswer
 from innkeeper.engine.pods.doors import Door
 from innkeeper.engine.pods.lists import DoorPage, PodListQuestion
 from innkeeper.engine.pods.told_creates import Reads
