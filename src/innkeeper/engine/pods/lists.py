@@ -106,12 +106,12 @@ class Lists:
         known, home = await self._clouds.engine.read(look)
         asked = [each for each in known if question.az_name in (None, each.az_name)]
         after = await self._after(question, order, known, home)
-        if len(known) == 1 and asked and self._clouds.is_awaited(asked[0]):
+        # A list must not wait for a pod that has not answered for a while.
+        asked, left_out = self._clouds.awaited(asked)
+        missing = [each.pod_name for each in left_out]
+        if len(known) == 1 and asked:
             # The usual case. The pod sorts, and rows need only the fields that are shown.
             question = replace(question, is_alone=True)
-        # A list must not wait for a pod that has not answered for a while.
-        missing = [each.pod_name for each in asked if not self._clouds.is_awaited(each)]
-        asked = [each for each in asked if self._clouds.is_awaited(each)]
         answers = await asyncio.gather(
             *(self._rows(each, question, order, after) for each in asked), return_exceptions=True
         )

@@ -1,0 +1,60 @@
+"""Lists over pods: which pods they ask."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.door import SERVER, DoorCaller, DoorRequest
+from innkeeper.domain.pods import Pod
+from innkeeper.engine.lateness import Lateness
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.lists import DoorPage, Lists, PodListQuestion
+from tests.support.pod_rows import pod_of
+
+CALLER = DoorCaller("acme", "user", is_admin=False)
+REQUEST = DoorRequest(SERVER, "GET", "/servers", None, {}, "http://door", CALLER)
+
+
+@dataclass(slots=True)
+class Judge(Lateness):
+    """Says in turn that a pod is late, or is not. ``asked`` are the pods that it judged."""
+
+    verdicts: list[bool] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def is_late(self, uuid: str, last_seen_at: datetime | None) -> bool:
+        self.asked.append(uuid)
+        return self.verdicts.pop(0)
+
+
+class Homes:
+    """Stands for an engine whose database has the resources of a project in these pods."""
+
+    def __init__(self, *found: Pod) -> None:
+        self._found = found
+
+    async def read(self, _: Any) -> Any:
+        return list(self._found), None
+
+
+def listed(judge: Judge, *found: Pod) -> DoorPage:
+    """List the servers in these pods, of which the judge must say that all are late."""
+    nobody: Any = None
+    homes: Any = Homes(*found)
+    clouds = PodClouds(homes, nobody, nobody, nobody, nobody, nobody, nobody, judge)
+    question = PodListQuestion(REQUEST, [], [("created_at", True)], 10, None, "acme")
+    return asyncio.run(Lists(clouds, nobody, nobody).page(question))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_list_judges_each_pod_once(count: int) -> None:
+    found = [pod_of(number) for number in range(count)]
+    judge = Judge(1.0, verdicts=[*[True] * count, *[False] * count])
+    page = listed(judge, *found)
+    assert (page.rows, page.missing) == ([], [each.pod_name for each in found])
+    assert judge.asked == [each.uuid for each in found]
