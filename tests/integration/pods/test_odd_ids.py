@@ -1,0 +1,75 @@
+"""Ids that no cloud gives: what a pod names is used only where it can be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.hostile_pods import HostilePod, hostile_pod
+from tests.support.hostile_zones import Asked, Raw, http
+from tests.support.pod_processes import PODS
+from tests.support.running import Running, running
+
+pytestmark = pytest.mark.timeout(300)
+
+SETTINGS: dict[str, Any] = {
+    "role": "gateway",
+    "region_name": "Top",
+    "apis": ["identity", "compute", "image", "volume", "pods"],
+}
+COMPUTE = "/compute/v2.1"
+SMALL = {"vcpus": 1, "ram": 64, "disk": 1}
+USER = "user:acme"
+
+
+@pytest.fixture
+def pod() -> Iterator[HostilePod]:
+    with hostile_pod() as made:
+        project = {"id": "0a", "name": "acme", "domain_id": "default"}
+        flavor = {**SMALL, "id": "g", "os-flavor-access:is_public": True}
+        made.answers |= {
+            "/v3/auth/tokens": lambda _: made.token(),
+            "/v3/projects": http({"projects": [project]}),
+            "/os-quota-sets/0a": http({"quota_set": {}}),
+            "/flavors/g": http({"flavor": flavor}),
+        }
+        yield made
+
+
+@pytest.fixture
+def door(tmp_path: Path, pod: HostilePod) -> Iterator[Running]:
+    with running(tmp_path, **SETTINGS) as made:
+        login = {"username": "door", "password": "any", "project_name": "door"}
+        body = {"pod": {"pod_name": "p1", "az_name": "az1", "auth_url": pod.url, **login}}
+        answer = made.call("POST", f"{PODS}/pods", json=body)
+        assert answer.status_code == httpx.codes.CREATED, answer.text
+        flavor = {"flavor": {"id": "g", "name": "g", **SMALL}}
+        made.call("POST", f"{COMPUTE}/flavors", json=flavor)
+        yield made
+
+
+@pytest.mark.parametrize("uuid", ["a\0b", "x" * 300])
+def test_a_server_group_with_an_odd_id_is_not_used(
+    door: Running, pod: HostilePod, uuid: str
+) -> None:
+    creates: list[Asked] = []
+
+    def takes(asked: Asked) -> Raw:
+        creates.append(asked)
+        return http({"forbidden": {"message": "full", "code": 403}}, 403)
+
+    pod.answers["/servers"] = takes
+    pod.answers["/os-server-groups"] = http({"server_group": {"id": uuid}})
+    headers = {"openstack-api-version": "compute 2.64"}
+    wanted: dict[str, Any] = {"server_group": {"name": "near", "policy": "affinity"}}
+    path = f"{COMPUTE}/os-server-groups"
+    group = door.call("POST", path, USER, json=wanted, headers=headers).json()["server_group"]
+    server = {"name": "s", "flavorRef": "g", "imageRef": "", "networks": "none"}
+    body = {"server": server, "os:scheduler_hints": {"group": group["id"]}}
+    answer = door.call("POST", f"{COMPUTE}/servers", USER, json=body, headers=headers)
+    assert answer.status_code == httpx.codes.SERVICE_UNAVAILABLE, answer.text
+    assert creates == []
