@@ -1,18 +1,19 @@
-"""Lists over pods: which pods they ask."""
+"""Lists over pods: which pods they ask, and which rows pass a filter."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 import pytest
 
-from innkeeper.domain.door import SERVER, DoorCaller, DoorRequest
+from innkeeper.domain.door import SERVER, VOLUME, DoorCaller, DoorRequest
 from innkeeper.domain.pods import Pod
 from innkeeper.engine.lateness import Lateness
 from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.list_filters import ListFilters
 from innkeeper.engine.pods.lists import DoorPage, Lists, PodListQuestion
 from tests.support.pod_rows import pod_of
 
@@ -58,3 +59,23 @@ def test_a_list_judges_each_pod_once(count: int) -> None:
     page = listed(judge, *found)
     assert (page.rows, page.missing) == ([], [each.pod_name for each in found])
     assert judge.asked == [each.uuid for each in found]
+
+
+class Types:
+    """Stands for an engine whose database has a volume type."""
+
+    async def read(self, _: Any) -> Any:
+        return frozenset({"std"})
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [("std", True), ("other", False), (None, False), ({"name": "std"}, False)],
+)
+def test_a_filter_by_type_accepts_only_the_name_of_the_type(shown: Any, expected: bool) -> None:
+    nobody: Any = None
+    types: Any = Types()
+    clouds = PodClouds(types, nobody, nobody, nobody, nobody, nobody, nobody, nobody)
+    request = replace(REQUEST, kind=VOLUME)
+    found = ListFilters(clouds, nobody).of_pod(pod_of(1), nobody, request, [("volume_type", "std")])
+    assert asyncio.run(found).accept(lambda _: shown, nobody) is expected
