@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -220,7 +220,19 @@ class PodClouds:
         now = self.clock()
         if not await self.engine.write(lambda tx: periodic.take_turn(tx, task, period_s, now)):
             return 0
-        return sum(await asyncio.gather(*(act(each) for each in known)))
+        return await sum_of(act(each) for each in known)
+
+
+async def sum_of(works: Iterable[Awaitable[int]]) -> int:
+    """Do the works of several pods at once, and return the sum of their results.
+
+    An error of one is raised when all have ended: it must not stop the work on other pods.
+    """
+    found = await asyncio.gather(*works, return_exceptions=True)
+    for each in found:
+        if isinstance(each, BaseException):
+            raise each
+    return sum(each for each in found if not isinstance(each, BaseException))
 
 
 def clouds_of(
