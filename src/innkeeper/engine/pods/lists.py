@@ -188,7 +188,13 @@ class Lists:
         marker = question.marker if after is not None and after[0] == pod.id else None
         found: list[RankedRow] = []
         for _ in range(PAGES_MAX):
-            page = await self._page_of(pod, login, asked, marker)
+            try:
+                page = await self._page_of(pod, login, asked, marker)
+            except Invalid as error:
+                if not has_told.is_set():
+                    raise
+                # The client asked for nothing wrong: the last row of the page before was deleted.
+                raise PodSilent("it refuses the next page of its list") from error
             has_told.set()
             ranks: Sequence[Rank] = [()] * len(page.ids)
             places: Sequence[int] = range(len(page.ids))

@@ -1,4 +1,4 @@
-"""Ids that no cloud gives: what a pod names is used only where it can be stored."""
+"""Ids that cannot be stored, and lists of pods that change while they are read."""
 
 from __future__ import annotations
 
@@ -73,3 +73,24 @@ def test_a_server_group_with_an_odd_id_is_not_used(
     answer = door.call("POST", f"{COMPUTE}/servers", USER, json=body, headers=headers)
     assert answer.status_code == httpx.codes.SERVICE_UNAVAILABLE, answer.text
     assert creates == []
+
+
+def test_a_row_that_vanishes_between_two_pages_makes_the_list_partial(
+    door: Running, pod: HostilePod
+) -> None:
+    known, other = (f"11111111-1111-4111-8111-11111111111{number}" for number in range(2))
+    pod_id = door.call("GET", f"{PODS}/pods").json()["pods"][0]["pod_id"]
+    routing = {"top_id": known, "bottom_id": known, "pod_id": pod_id, "project_id": "acme"}
+    body = {"routing": {**routing, "resource_type": "server"}}
+    assert door.call("POST", f"{PODS}/routings", json=body).status_code == httpx.codes.CREATED
+
+    def page(asked: Asked) -> Raw:
+        if f"marker={other}" in asked.query:
+            return http(
+                {"badRequest": {"message": f"marker [{other}] not found", "code": 400}}, 400
+            )
+        return http({"servers": [{"id": other, "name": "s"}], "servers_links": [{"rel": "next"}]})
+
+    pod.answers |= {"/servers": page, "/servers/detail": page}
+    answer = door.call("GET", f"{COMPUTE}/servers", USER)
+    assert (answer.status_code, answer.json()) == (200, {"servers": [], "is_partial": True})
