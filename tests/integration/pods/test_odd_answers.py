@@ -1,4 +1,4 @@
-"""Ids that cannot be stored, and lists of pods that change while they are read."""
+"""Ids that cannot be stored, lists that change meanwhile, and paths that lead elsewhere."""
 
 from __future__ import annotations
 
@@ -52,6 +52,14 @@ def door(tmp_path: Path, pod: HostilePod) -> Iterator[Running]:
         yield made
 
 
+def remember(door: Running, uuid: str) -> None:
+    """Let a project have a server in the pod."""
+    pod_id = door.call("GET", f"{PODS}/pods").json()["pods"][0]["pod_id"]
+    routing = {"top_id": uuid, "bottom_id": uuid, "pod_id": pod_id, "project_id": "acme"}
+    body = {"routing": {**routing, "resource_type": "server"}}
+    assert door.call("POST", f"{PODS}/routings", json=body).status_code == httpx.codes.CREATED
+
+
 @pytest.mark.parametrize("uuid", ["a\0b", "x" * 300])
 def test_a_server_group_with_an_odd_id_is_not_used(
     door: Running, pod: HostilePod, uuid: str
@@ -79,10 +87,7 @@ def test_a_row_that_vanishes_between_two_pages_makes_the_list_partial(
     door: Running, pod: HostilePod
 ) -> None:
     known, other = (f"11111111-1111-4111-8111-11111111111{number}" for number in range(2))
-    pod_id = door.call("GET", f"{PODS}/pods").json()["pods"][0]["pod_id"]
-    routing = {"top_id": known, "bottom_id": known, "pod_id": pod_id, "project_id": "acme"}
-    body = {"routing": {**routing, "resource_type": "server"}}
-    assert door.call("POST", f"{PODS}/routings", json=body).status_code == httpx.codes.CREATED
+    remember(door, known)
 
     def page(asked: Asked) -> Raw:
         if f"marker={other}" in asked.query:
@@ -94,3 +99,16 @@ def test_a_row_that_vanishes_between_two_pages_makes_the_list_partial(
     pod.answers |= {"/servers": page, "/servers/detail": page}
     answer = door.call("GET", f"{COMPUTE}/servers", USER)
     assert (answer.status_code, answer.json()) == (200, {"servers": [], "is_partial": True})
+
+
+@pytest.mark.parametrize("part", ["%2e%2e", "%2e", "..%2f..%2fos-hypervisors", "a%2fb"])
+def test_a_part_of_a_path_cannot_lead_elsewhere_in_the_pod(
+    door: Running, pod: HostilePod, part: str
+) -> None:
+    uuid = "11111111-1111-4111-8111-111111111111"
+    remember(door, uuid)
+    pod.zone.asked.clear()
+    for below in ("os-interface", "metadata"):
+        answer = door.call("DELETE", f"{COMPUTE}/servers/{uuid}/{below}/{part}", USER)
+        assert answer.status_code in (400, 404), answer.text
+    assert [each.path for each in pod.zone.asked if "/servers/" in each.path] == []
