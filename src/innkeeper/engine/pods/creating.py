@@ -35,7 +35,7 @@ from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.marks import Marks, ids_of
 from innkeeper.engine.pods.plans import Plan
 from innkeeper.engine.pods.pushing import Pushing
-from innkeeper.engine.pods.refusals import PODS_MAX, Refused, of_too_many, without_pod
+from innkeeper.engine.pods.refusals import PODS_MAX, PodRefused, of_too_many, without_pod
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, SERVICES, Tenants, decoded
 from innkeeper.engine.pods.told_creates import ToldCreates, left_before
@@ -104,7 +104,7 @@ class Creating:
         Raises the errors of :func:`plans.plan`, :class:`QuotaExceeded`, :class:`Conflict` and
         :class:`Unavailable`.
         """
-        refusals: list[tuple[Pod, Refused]] = []
+        refusals: list[tuple[Pod, PodRefused]] = []
         for _ in range(GROUP_ATTEMPTS_MAX):
             try:
                 return await self._in_some_pod(request, refusals)
@@ -115,7 +115,7 @@ class Creating:
         raise elsewhere
 
     async def _in_some_pod(
-        self, request: DoorRequest, refusals: list[tuple[Pod, Refused]]
+        self, request: DoorRequest, refusals: list[tuple[Pod, PodRefused]]
     ) -> DoorAnswer:
         """Make what a request asks for in the first pod that does not refuse it."""
         plan: Plan | None = None
@@ -131,7 +131,7 @@ class Creating:
             plan = begun.plan
             try:
                 return await self._in_pod(begun)
-            except Refused as error:
+            except PodRefused as error:
                 LOG.warning("pod_refused_create", pod=begun.pod.pod_name, reason=str(error))
                 self._pushing.forget(begun.pod)
                 refusals.append((begun.pod, error))
@@ -144,7 +144,7 @@ class Creating:
             # The pod was not asked for it yet.
             await self._forget(begun)
             if isinstance(error, Conflict):
-                raise Refused(error.message, None, error) from error
+                raise PodRefused(error.message, None, error) from error
             if isinstance(error, PodSilent):
                 LOG.warning("pod_create_failed", pod=begun.pod.pod_name, reason=str(error))
                 raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
@@ -253,7 +253,7 @@ class Creating:
             await self._forget(sent.create)
             refusal = DoorAnswer(status, body, headers)
             if status in FULL:
-                raise Refused(f"it answers with the status {status}", refusal)
+                raise PodRefused(f"it answers with the status {status}", refusal)
             return refusal
         if plan.number > 1 or "reservation_id" in told:
             # The answer does not have the ids of all servers.

@@ -22,7 +22,7 @@ are not asked at all, so it is rare that even two refuse.
 """
 
 
-class Refused(Exception):
+class PodRefused(Exception):
     """A pod refused a create, and surely made nothing.
 
     ``answer`` or ``error`` is what the client gets if no other pod takes it.
@@ -43,7 +43,7 @@ class Refused(Exception):
         return message if isinstance(message, str) else ""
 
 
-Refusals = Sequence[tuple[Pod, Refused]]
+Refusals = Sequence[tuple[Pod, PodRefused]]
 """The pods that refused a create, in the order in which they were asked."""
 
 
