@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import httpx
 import pytest
@@ -99,6 +100,28 @@ def test_a_row_that_vanishes_between_two_pages_makes_the_list_partial(
     pod.answers |= {"/servers": page, "/servers/detail": page}
     answer = door.call("GET", f"{COMPUTE}/servers", USER)
     assert (answer.status_code, answer.json()) == (200, {"servers": [], "is_partial": True})
+
+
+def test_a_short_page_is_found_behind_many_rows_that_are_not_of_the_door(
+    door: Running, pod: HostilePod
+) -> None:
+    ids = [f"11111111-1111-4111-8111-{number:012d}" for number in range(300)]
+    remember(door, ids[-1])
+    asked_for: list[int] = []
+
+    def page(asked: Asked) -> Raw:
+        query = parse_qs(asked.query)
+        limit = int(query["limit"][0])
+        asked_for.append(limit)
+        start = ids.index(query["marker"][0]) + 1 if "marker" in query else 0
+        rows = [{"id": each, "name": "s"} for each in ids[start : start + limit]]
+        links = {"servers_links": [{"rel": "next"}]} if start + limit < len(ids) else {}
+        return http({"servers": rows, **links})
+
+    pod.answers |= {"/servers": page, "/servers/detail": page}
+    answer = door.call("GET", f"{COMPUTE}/servers?limit=1", USER).json()
+    assert [each["id"] for each in answer["servers"]] == [ids[-1]]
+    assert asked_for == [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
 
 @pytest.mark.parametrize("part", ["%2e%2e", "%2e", "..%2f..%2fos-hypervisors", "a%2fb"])

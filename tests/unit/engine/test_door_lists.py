@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from innkeeper.domain.door import SERVER, VOLUME, DoorCaller, DoorRequest
-from innkeeper.domain.pods import Pod
+from innkeeper.domain.errors import Unavailable
+from innkeeper.domain.pods import Pod, PodHome
 from innkeeper.engine.lateness import Lateness
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.list_filters import ListFilters
@@ -34,21 +35,24 @@ class Judge(Lateness):
 
 
 class Homes:
-    """Stands for an engine whose database has the resources of a project in these pods."""
+    """Stands for an engine whose database has the resources of a project in these pods.
+
+    The marker is in the first of them.
+    """
 
     def __init__(self, *found: Pod) -> None:
         self._found = found
 
     async def read(self, _: Any) -> Any:
-        return list(self._found), None
+        return list(self._found), PodHome(self._found[0].id, "acme", "user", None, None)
 
 
-def listed(judge: Judge, *found: Pod) -> DoorPage:
+def listed(judge: Judge, *found: Pod, marker: str | None = None) -> DoorPage:
     """List the servers in these pods, of which the judge must say that all are late."""
     nobody: Any = None
     homes: Any = Homes(*found)
     clouds = PodClouds(homes, nobody, nobody, nobody, nobody, nobody, nobody, judge)
-    question = PodListQuestion(REQUEST, [], [("created_at", True)], 10, None, "acme")
+    question = PodListQuestion(REQUEST, [], [("created_at", True)], 10, marker, "acme")
     return asyncio.run(Lists(clouds, nobody, nobody).page(question))
 
 
@@ -59,6 +63,12 @@ def test_a_list_judges_each_pod_once(count: int) -> None:
     page = listed(judge, *found)
     assert (page.rows, page.missing) == ([], [each.pod_name for each in found])
     assert judge.asked == [each.uuid for each in found]
+
+
+def test_a_list_does_not_wait_for_the_late_pod_of_its_marker() -> None:
+    found = [pod_of(number) for number in range(2)]
+    with pytest.raises(Unavailable):
+        listed(Judge(1.0, verdicts=[True, True]), *found, marker="m")
 
 
 class Types:
