@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -103,16 +104,19 @@ def test_projects_are_bound_explained_moved_and_unbound(behind: Behind) -> None:
 def test_a_dry_run_lists_moves_and_changes_nothing(behind: Behind) -> None:
     door = behind.door
     door.ask("pod", "binding", "create", "dry", "--pod", "p1")
-    (move,) = door.ask("pod", "dry", "run", "--pod", "p1", "--maintenance")
+    move, new = door.ask("pod", "dry", "run", "--pod", "p1", "--maintenance")
     assert (move["Project"], move["From"], move["To"]) == ("dry", "p1", "p2")
     assert move["Reason"] == "in maintenance"
+    assert (new["Project"], new["From"], new["To"]) == ("new projects", "p1", "p2")
     assert door.ask("pod", "dry", "run", "--weigher", "cost=1") == []
     assert "Give --pod" in door.refuses("pod", "dry", "run", "--maintenance")
     assert "Give --pod" in door.refuses("pod", "dry", "run", "--add", "p9")
     added = ("--add", "p9", "--availability-zone", "az1", "--weight", "1", "--capacity", "vcpus=9")
     tried = door.run("pod", "dry", "run", *added, "-f", "json")
-    assert (tried.status, tried.output.strip()) == (0, "[]")
-    assert "New projects (general, az1) would go to p9, not to p1." in tried.errors
+    (new,) = json.loads(tried.output)
+    assert (new["Project"], new["Group"], new["Zone"]) == ("new projects", "general", "az1")
+    assert (new["From"], new["To"], new["Servers Left"]) == ("p1", "p9", None)
+    assert (tried.status, tried.errors) == (0, "")
     (binding,) = door.ask("pod", "binding", "list", "--project", "dry", "--active")
     assert binding["Pod"] == "p1"
     door.do("pod", "binding", "end", binding["ID"])

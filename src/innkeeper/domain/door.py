@@ -83,6 +83,15 @@ class DoorRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class DoorAnswer:
+    """What the client gets."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class PodResource:
     """A server or volume as its pod reports it.
 

@@ -11,7 +11,9 @@ import pytest
 
 from innkeeper.domain.door import VOLUME, DoorCaller, DoorRequest
 from innkeeper.domain.errors import Invalid, VolumeQuotaExceeded
+from innkeeper.domain.pods import VOLUME_GB, PodRouting
 from innkeeper.engine.lateness import Lateness
+from innkeeper.engine.pods import plans
 from innkeeper.engine.pods.beginning import Beginning, BegunCreate, MadeInPod, record_together
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.settings import load
@@ -81,3 +83,16 @@ def test_a_create_is_planned_counted_and_recorded_in_one_commit(store: Store) ->
     with pytest.raises(VolumeQuotaExceeded):
         begin(volume())
     assert engine.commits == 2
+
+
+@pytest.mark.parametrize(("asked", "expected"), [(None, 7), (9, 9)])
+def test_a_copy_of_a_volume_counts_with_the_size_of_the_volume(
+    store: Store, asked: int | None, expected: int
+) -> None:
+    with store.write() as tx:
+        pod = add_pod(tx, 1)
+        source = PodRouting(0, MADE, MADE, pod.id, "acme", VOLUME, NOW, NOW, number=1, size_gb=7)
+        routings.create(tx, source)
+        plan = plans.plan(tx, SETTINGS, volume(size=asked, source_volid=MADE))
+        assert (plan.one.size_gb, plan.asked.amounts) == (expected, {VOLUME_GB: expected})
+        assert plan.must == pod.id

@@ -42,6 +42,22 @@ def test_the_look_for_unused_groups_reads_only_groups_and_their_servers(store: S
     assert servers.endswith("USING INDEX ix_pod_routings_server_group_uuid (server_group_uuid=?)")
 
 
+def test_the_look_for_open_routings_reads_only_those(store: Store) -> None:
+    if store.backend.name != "sqlite":
+        return
+    names = ("bottom_id_number", "deleted_at", "changing_at")
+    reads = [f"USING COVERING INDEX ix_pod_routings_{name}" for name in names]
+    by_id = "SEARCH pod_routings USING INTEGER PRIMARY KEY (rowid=?)"
+    looks: list[tuple[Callable[[Tx], Any], int]] = [
+        (lambda tx: routings.open_ones(tx, PODS, 9), 1),
+        (lambda tx: routings.open_in_each(tx, PODS, 9), 2),
+    ]
+    for look, times in looks:
+        found = steps(store, look)
+        assert all(read in step for read, step in zip(reads, found, strict=False))
+        assert found[len(reads) :] == [by_id] * times
+
+
 def test_volumes_that_pods_list_are_found_by_their_ids(store: Store) -> None:
     if store.backend.name != "sqlite":
         return

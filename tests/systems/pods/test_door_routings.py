@@ -272,3 +272,16 @@ def test_a_volume_that_another_project_takes_over_counts_there(store: Store) -> 
         again = routings.begin(tx, begun(pod.id, kind=VOLUME), DoorLimits(-1))
         routings.settle(tx, again, [ONE], NOW)
         assert routings.place_of(tx, ONE, VOLUME).project_id == "b"
+
+
+@pytest.mark.parametrize("odd", ["a\0b", "a,b", "", "\U0001f600", "x" * 300])
+def test_a_pod_may_name_what_no_database_has(store: Store, odd: str) -> None:
+    with store.write() as tx:
+        pod = add_pod(tx, 1)
+        made = routings.begin(tx, begun(pod.id, kind=VOLUME), DoorLimits(-1))
+        routings.settle(tx, made, [ONE], NOW)
+        ((home, ids),) = routings.homes(tx, VOLUME, [odd, ONE])
+        assert (home.pod_id, ids) == (pod.id, [ONE])
+        assert [each.top_id for each in routings.of_resources(tx, [ONE, odd], VOLUME)] == [ONE]
+        assert not routings.known(tx, odd, VOLUME)
+        assert routings.type_named(tx, odd) is None

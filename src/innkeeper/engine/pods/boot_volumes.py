@@ -26,7 +26,6 @@ from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import boot_volumes, routings
 from innkeeper.systems.pods.boot_volumes import ShownVolume
-from innkeeper.systems.volumes import types
 
 ATTACHED = "os-extended-volumes:volumes_attached"
 VOLUMES_MAX = 64
@@ -147,11 +146,10 @@ class BootVolumes:
         except msgspec.ValidationError as error:
             raise PodSilent("it does not tell the size of a volume") from error
 
-        def look(tx: Tx) -> str | None:
-            kind = types.found_by_name(tx, volume.volume_type) if volume.volume_type else None
-            return None if kind is None else kind.uuid
-
-        return ShownVolume(uuid, volume.size, await self._clouds.engine.read(look))
+        type_uuid = await self._clouds.engine.read(
+            lambda tx: routings.type_named(tx, volume.volume_type)
+        )
+        return ShownVolume(uuid, volume.size, type_uuid)
 
     async def _ask(self, login: PodLogin, kind: str, uuid: str) -> Mapping[str, Json] | None:
         timeout_s = self._clouds.podding.pod_request_timeout_s

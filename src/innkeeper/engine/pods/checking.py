@@ -22,7 +22,6 @@ from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import routings
-from innkeeper.systems.volumes import types
 
 WITHIN = timedelta(hours=1)
 """So long the door looks often at what its pod deletes or changes."""
@@ -83,9 +82,7 @@ class Checking:
             return False
 
         def recount(tx: Tx) -> None:
-            name = told.get("volume_type")
-            kind = types.found_by_name(tx, name) if isinstance(name, str) else None
-            type_uuid = None if kind is None else kind.uuid
+            type_uuid = routings.type_named(tx, told.get("volume_type"))
             routings.recount(tx, routing, amounts, now, type_uuid)
 
         await engine.write(recount)

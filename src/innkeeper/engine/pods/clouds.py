@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -67,6 +67,15 @@ class PodClouds:
         """Return whether a list asks a pod: each would wait for one that is down, or late."""
         is_late = self.late.is_late(pod.uuid, pod.health.last_seen_at)
         return pod.health.is_up is not False and not is_late
+
+    def awaited(self, found: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
+        """Return the pods that a list asks, and those that it leaves out.
+
+        Each pod is judged once: it may become late in the meantime.
+        """
+        verdicts = [(each, self.is_awaited(each)) for each in found]
+        asked = [each for each, is_awaited in verdicts if is_awaited]
+        return asked, [each for each, is_awaited in verdicts if not is_awaited]
 
     async def contact(self, pod: Pod, password: str) -> float:
         """Log in to a pod, and ask its Compute API. Return the time in milliseconds.
@@ -211,7 +220,19 @@ class PodClouds:
         now = self.clock()
         if not await self.engine.write(lambda tx: periodic.take_turn(tx, task, period_s, now)):
             return 0
-        return sum(await asyncio.gather(*(act(each) for each in known)))
+        return await sum_of(act(each) for each in known)
+
+
+async def sum_of(works: Iterable[Awaitable[int]]) -> int:
+    """Do the works of several pods at once, and return the sum of their results.
+
+    An error of one is raised when all have ended: it must not stop the work on other pods.
+    """
+    found = await asyncio.gather(*works, return_exceptions=True)
+    for each in found:
+        if isinstance(each, BaseException):
+            raise each
+    return sum(each for each in found if not isinstance(each, BaseException))
 
 
 def clouds_of(

@@ -7,7 +7,6 @@ came meanwhile. A resource is forgotten only if its pod answers that it does not
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -18,7 +17,7 @@ from innkeeper.domain.door import GROUP, TAKES, WITH_SERVERS
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.engine.pods.boot_volumes import BootVolumes
 from innkeeper.engine.pods.checking import WITHIN, Checking
-from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.clouds import PodClouds, sum_of
 from innkeeper.engine.pods.creating import Creating
 from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.marks import Marks
@@ -67,7 +66,7 @@ class Completing:
         of_pods: dict[str, list[tuple[PodRouting, Pod]]] = {}
         for routing, pod in await self._clouds.engine.read(look):
             of_pods.setdefault(pod.uuid, []).append((routing, pod))
-        return sum(await asyncio.gather(*map(self._in_pod, of_pods.values())))
+        return await sum_of(map(self._in_pod, of_pods.values()))
 
     async def _in_pod(self, found: Sequence[tuple[PodRouting, Pod]]) -> int:
         """Settle routings of one pod, until it does not answer. Others do not wait for it."""

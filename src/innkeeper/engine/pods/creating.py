@@ -9,7 +9,7 @@ client that has the answer may be told before the routing is settled; see
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -18,7 +18,7 @@ import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
-from innkeeper.domain.door import MARK, SERVER, DoorRequest, Json
+from innkeeper.domain.door import MARK, SERVER, DoorAnswer, DoorRequest, Json
 from innkeeper.domain.errors import Conflict, Refusal, Unavailable
 from innkeeper.domain.pods import Pod, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
@@ -35,6 +35,7 @@ from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.marks import Marks, ids_of
 from innkeeper.engine.pods.plans import Plan
 from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.refusals import PODS_MAX, PodRefused, of_too_many, without_pod
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, SERVICES, Tenants, decoded
 from innkeeper.engine.pods.told_creates import ToldCreates, left_before
@@ -52,30 +53,12 @@ from innkeeper.systems.pods.pod_groups import GroupElsewhere
 
 LOG = structlog.get_logger("innkeeper.pods")
 RETRY_AFTER_S = 5
-PODS_MAX = 100
 FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
 """Refusals of a pod that another pod may not give: its quota, or its room."""
 LACKING = {HTTPStatus.BAD_REQUEST: "badRequest", HTTPStatus.NOT_FOUND: "itemNotFound"}
 """Refusals of a pod that may have lost what the create names: a flavor, type, key pair or image."""
 AWAY = "The place of this work does not answer. Try again later."
 UNKNOWN = "It is not known yet whether this was made. Look at the list before you try again."
-
-
-@dataclass(frozen=True, slots=True)
-class DoorAnswer:
-    """What the client gets."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str]
-
-
-class _Refused(Exception):
-    """A pod refused a create, and surely made nothing. ``answer`` is what the client gets."""
-
-    def __init__(self, why: str, answer: DoorAnswer | None, error: Conflict | None = None) -> None:
-        super().__init__(why)
-        self.answer, self.error = answer, error
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +104,7 @@ class Creating:
         Raises the errors of :func:`plans.plan`, :class:`QuotaExceeded`, :class:`Conflict` and
         :class:`Unavailable`.
         """
-        refusals: list[tuple[Pod, _Refused]] = []
+        refusals: list[tuple[Pod, PodRefused]] = []
         for _ in range(GROUP_ATTEMPTS_MAX):
             try:
                 return await self._in_some_pod(request, refusals)
@@ -132,26 +115,27 @@ class Creating:
         raise elsewhere
 
     async def _in_some_pod(
-        self, request: DoorRequest, refusals: list[tuple[Pod, _Refused]]
+        self, request: DoorRequest, refusals: list[tuple[Pod, PodRefused]]
     ) -> DoorAnswer:
         """Make what a request asks for in the first pod that does not refuse it."""
         plan: Plan | None = None
-        for _ in range(PODS_MAX):
+        is_admin = request.caller.is_admin
+        while len(refusals) < PODS_MAX:
             try:
                 begun = await self._beginning.begin(request, plan, [pod for pod, _ in refusals])
             except NoPod as error:
-                outcome = _outcome(refusals, error, is_admin=request.caller.is_admin)
+                outcome = without_pod(refusals, error, is_admin=is_admin)
                 if isinstance(outcome, DoorAnswer):
                     return outcome
                 raise outcome from error
             plan = begun.plan
             try:
                 return await self._in_pod(begun)
-            except _Refused as error:
+            except PodRefused as error:
                 LOG.warning("pod_refused_create", pod=begun.pod.pod_name, reason=str(error))
                 self._pushing.forget(begun.pod)
                 refusals.append((begun.pod, error))
-        raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
+        raise of_too_many(refusals, is_admin=is_admin)
 
     async def _in_pod(self, begun: BegunCreate) -> DoorAnswer:
         try:
@@ -160,7 +144,7 @@ class Creating:
             # The pod was not asked for it yet.
             await self._forget(begun)
             if isinstance(error, Conflict):
-                raise _Refused(error.message, None, error) from error
+                raise PodRefused(error.message, None, error) from error
             if isinstance(error, PodSilent):
                 LOG.warning("pod_create_failed", pod=begun.pod.pod_name, reason=str(error))
                 raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
@@ -269,7 +253,7 @@ class Creating:
             await self._forget(sent.create)
             refusal = DoorAnswer(status, body, headers)
             if status in FULL:
-                raise _Refused(f"it answers with the status {status}", refusal)
+                raise PodRefused(f"it answers with the status {status}", refusal)
             return refusal
         if plan.number > 1 or "reservation_id" in told:
             # The answer does not have the ids of all servers.
@@ -361,19 +345,3 @@ def _may_lack(answer: PodAnswer) -> bool:
     Raises :class:`PodSilent` for an answer that is no JSON: a proxy does not know what was made.
     """
     return answer.status in LACKING and LACKING[HTTPStatus(answer.status)] in decoded(answer)
-
-
-def _outcome(
-    refusals: Sequence[tuple[Pod, _Refused]], error: NoPod, *, is_admin: bool
-) -> DoorAnswer | Conflict:
-    """Return what the client gets if no pod is left: the first refusal, or the reasons."""
-    if not refusals:
-        message = error.message_for_administrators if is_admin else error.message
-        return Conflict(message, code=error.code)
-    first = refusals[0][1]
-    if is_admin and len(refusals) > 1:
-        reasons = "; ".join(f"{pod.pod_name}: {each}" for pod, each in refusals)
-        return Conflict(f"No pod can take this request. {reasons}.", code=error.code)
-    if first.answer is not None:
-        return first.answer
-    return first.error or Conflict(error.message, code=error.code)

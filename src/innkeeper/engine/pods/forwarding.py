@@ -15,7 +15,7 @@ import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
-from innkeeper.domain.door import SERVER, VOLUME, DoorRequest, Json
+from innkeeper.domain.door import SERVER, VOLUME, DoorAnswer, DoorRequest, Json
 from innkeeper.domain.errors import Invalid, NotFound, Unavailable
 from innkeeper.domain.moves import FORCE_DELETE
 from innkeeper.domain.pods import Pod, PodRouting
@@ -24,7 +24,7 @@ from innkeeper.engine.pods import plans, shown
 from innkeeper.engine.pods.boot_volumes import BootVolumes
 from innkeeper.engine.pods.checking import Checking
 from innkeeper.engine.pods.clouds import PodClouds
-from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S, DoorAnswer
+from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import SERVICES, Tenants, is_gone

@@ -23,6 +23,7 @@ from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.tenants import COMPUTE, Tenants, decoded, is_gone
 from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity.names import could_be_stored
 from innkeeper.systems.pods import pod_groups, routings
 
 VERSION = {"openstack-api-version": "compute 2.64"}
@@ -115,4 +116,4 @@ class GroupPushing:
 
 def _id_of(told: Json) -> str | None:
     uuid = told.get("id") if isinstance(told, dict) else None
-    return uuid if isinstance(uuid, str) and uuid else None
+    return uuid if isinstance(uuid, str) and could_be_stored(uuid) else None

@@ -130,4 +130,8 @@ def _of_image(value: str) -> Accepts:
 
 
 def _of_type(names: frozenset[str]) -> Accepts:
-    return lambda value_of, _: value_of("volume_type") in names
+    def accepts(value_of: ValueOf, _: PodHome) -> bool:
+        name = value_of("volume_type")
+        return isinstance(name, str) and name in names
+
+    return accepts

@@ -63,6 +63,10 @@ class PodListQuestion:
     needs_admin: bool = False
     needs_details: bool = False
 
+    def is_about(self, pod: Pod) -> bool:
+        """Return whether rows of a pod may be in the list."""
+        return self.az_name in (None, pod.az_name)
+
     @property
     def asks_briefly(self) -> bool:
         """Whether a pod is asked for a list without details."""
@@ -104,14 +108,14 @@ class Lists:
             return [by_id[each] for each in homes], _home_of(marker, found)
 
         known, home = await self._clouds.engine.read(look)
-        asked = [each for each in known if question.az_name in (None, each.az_name)]
-        after = await self._after(question, order, known, home)
-        if len(known) == 1 and asked and self._clouds.is_awaited(asked[0]):
+        # A list must not wait for a pod that has not answered for a while.
+        awaited, left_out = self._clouds.awaited(known)
+        after = await self._after(question, order, awaited, home)
+        asked = [each for each in awaited if question.is_about(each)]
+        missing = [each.pod_name for each in left_out if question.is_about(each)]
+        if len(known) == 1 and asked:
             # The usual case. The pod sorts, and rows need only the fields that are shown.
             question = replace(question, is_alone=True)
-        # A list must not wait for a pod that has not answered for a while.
-        missing = [each.pod_name for each in asked if not self._clouds.is_awaited(each)]
-        asked = [each for each in asked if self._clouds.is_awaited(each)]
         answers = await asyncio.gather(
             *(self._rows(each, question, order, after) for each in asked), return_exceptions=True
         )
@@ -137,19 +141,30 @@ class Lists:
         self,
         question: PodListQuestion,
         order: ListOrder,
-        known: Sequence[Pod],
+        awaited: Sequence[Pod],
         home: PodHome | None,
     ) -> tuple[int, Rank] | None:
-        """Return the pod of the marker, and the rank of the marker's row."""
+        """Return the pod of the marker, and the rank of the marker's row.
+
+        Raises :class:`Invalid` for an unknown marker, and :class:`Unavailable` if its pod is not
+        among those that are ``awaited``, or does not answer.
+        """
         if question.marker is None:
             return None
         if home is None or question.project_id not in (None, home.project_id):
             raise Invalid(f"marker [{question.marker[:64]}] not found")
-        pod, kind = next(each for each in known if each.id == home.pod_id), question.request.kind
+        kind = question.request.kind
+        pod = next((each for each in awaited if each.id == home.pod_id), None)
+        if pod is None:
+            raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
         try:
-            login = await self._login(pod, question)
-            answer = await self._ask(login, question, f"/{kind}s/{question.marker}")
+            async with asyncio.timeout(self._clouds.podding.pod_request_timeout_s):
+                login = await self._login(pod, question)
+                answer = await self._ask(login, question, f"/{kind}s/{question.marker}")
             row = decoded(answer).get(kind)
+        except TimeoutError as error:
+            self._clouds.note_late(pod)
+            raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
         except PodSilent as error:
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
         if not isinstance(row, dict):
@@ -188,7 +203,13 @@ class Lists:
         marker = question.marker if after is not None and after[0] == pod.id else None
         found: list[RankedRow] = []
         for _ in range(PAGES_MAX):
-            page = await self._page_of(pod, login, asked, marker)
+            try:
+                page = await self._page_of(pod, login, asked, marker)
+            except Invalid as error:
+                if not has_told.is_set():
+                    raise
+                # The client asked for nothing wrong: the last row of the page before was deleted.
+                raise PodSilent("it refuses the next page of its list") from error
             has_told.set()
             ranks: Sequence[Rank] = [()] * len(page.ids)
             places: Sequence[int] = range(len(page.ids))
@@ -204,6 +225,8 @@ class Lists:
             if len(found) >= question.limit or not page.has_more:
                 return found[: question.limit], page.has_more or len(found) > question.limit
             marker = page.ids[-1]
+            # Rows that the list does not show must not cost a request each.
+            asked = replace(asked, limit=max(asked.limit, min(PAGE, 2 * asked.limit)))
         raise PodSilent("the list is too far from its start", may_have_arrived=True)
 
     async def _page_of(

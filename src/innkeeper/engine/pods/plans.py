@@ -163,9 +163,11 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     kind, name = None, fields.get("volume_type")
     if name:
         kind = type_of(tx, caller, name)
-    size_gb = int(fields.get("size") or 0)
     image_id, image_name = image_of(tx, fields.get("imageRef") or fields.get("image_id"), caller)
-    source = fields.get("source_volid")
+    source, size_gb = fields.get("source_volid"), int(fields.get("size") or 0)
+    if source and not size_gb:
+        # The copy of a volume is as large as the volume.
+        size_gb = volume_of(tx, caller, source).size_gb or 0
     hinted = hints.read(tx, request)
     specs = {} if kind is None else kind.extra_specs
     asked = _pod_request(tx, settings, request, specs, {VOLUME_GB: float(size_gb)})

@@ -7,7 +7,6 @@ lead to another cloud.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -15,7 +14,7 @@ import structlog
 
 from innkeeper.clients.pods import PodSilent
 from innkeeper.domain.pods import Pod
-from innkeeper.engine.pods.clouds import PodClouds, check_task
+from innkeeper.engine.pods.clouds import PodClouds, check_task, sum_of
 from innkeeper.engine.pods.comparing import Comparing, PodComparison
 from innkeeper.store import periodic
 from innkeeper.store.transactions import Tx
@@ -57,7 +56,7 @@ class Reconciling:
             ]
 
         due = await self._clouds.engine.read(look)
-        return sum(await asyncio.gather(*(self._in_turn(each) for each in due)))
+        return await sum_of(map(self._in_turn, due))
 
     async def _in_turn(self, pod: Pod) -> int:
         engine, clock = self._clouds.engine, self._clouds.clock

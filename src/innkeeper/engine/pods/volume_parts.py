@@ -16,13 +16,22 @@ import structlog
 
 from innkeeper.clients.pods import PodCall, PodSilent
 from innkeeper.domain.compute import UNLIMITED
-from innkeeper.domain.door import SERVER, TAKES, VOLUME, DoorCaller, DoorLimits, DoorRequest, Json
+from innkeeper.domain.door import (
+    SERVER,
+    TAKES,
+    VOLUME,
+    DoorAnswer,
+    DoorCaller,
+    DoorLimits,
+    DoorRequest,
+    Json,
+)
 from innkeeper.domain.errors import Invalid, NotFound, Unavailable
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.pods import plans, shown
 from innkeeper.engine.pods.clouds import PodClouds
-from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S, UNKNOWN, Creating, DoorAnswer
+from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S, UNKNOWN, Creating
 from innkeeper.engine.pods.forwarding import APART, IN_DOUBT
 from innkeeper.engine.pods.looking import Looking
 from innkeeper.engine.pods.shown import DoorView

@@ -13,11 +13,10 @@ from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from innkeeper.domain.door import SERVER, VOLUME, DoorCaller, DoorRequest
+from innkeeper.domain.door import SERVER, VOLUME, DoorAnswer, DoorCaller, DoorRequest
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.pods import PodRouting
-from innkeeper.engine.pods.creating import DoorAnswer
 from innkeeper.engine.pods.doors import Door
 from innkeeper.engine.pods.lists import DoorPage, PodListQuestion
 from innkeeper.engine.pods.told_creates import Reads
@@ -39,6 +38,8 @@ ALL_PROJECTS = {SERVER: "os_compute_api:servers:index:get_all_tenants", VOLUME: 
 NOT_SERVED = (f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
 SUMMARY = f"{VOLUMES}/summary"
 PLACE = "place"
+ELSEWHERE = (".", "..")
+"""The parts of a path with which it would lead to something else in a pod."""
 IDS = {SERVER: "server_id", VOLUME: "volume_id"}
 OTHER_ACTIONS = {SERVER: "os_compute_api:servers:update", VOLUME: "volume:update"}
 """The rules of actions that only pods serve."""
@@ -127,6 +128,8 @@ def _request(call: Call, kind: str) -> DoorRequest:
         raise Invalid("This request needs a token that is scoped to a project.")
     path = call.route.path
     for name, value in call.params.items():
+        if value in ELSEWHERE:
+            raise NotFound(f"{value} could not be found.")
         path = path.replace(f"{{{name}}}", quote(value, safe=""))
     query = urlencode([(key, each) for key, values in call.query.items() for each in values])
     target = VERSIONS.sub("", path, count=1) + (f"?{query}" if query else "")

@@ -11,6 +11,13 @@ from innkeeper.store.tables.metadata import BigId, LongText, Moment, Name, Uuid,
 
 Digest = sa.String(64)
 
+
+def _index_of(where: str, *columns: str) -> sa.Index:
+    """Return an index of the rows that meet a condition. MariaDB can only index all rows."""
+    condition = sa.text(where)
+    return sa.Index(None, *columns, sqlite_where=condition, postgresql_where=condition)
+
+
 pods = numbered_table(
     "pods",
     sa.Column("uuid", Uuid, nullable=False, unique=True),
@@ -110,6 +117,10 @@ pod_routings = numbered_table(
     sa.UniqueConstraint("top_id", "pod_id", "resource_type"),
     sa.Index(None, "pod_id", "created_at"),
     sa.Index(None, "pod_id", "resource_type", "project_id"),
+    # The periodic look for open routings reads only these three.
+    _index_of("bottom_id IS NULL AND number IS NOT NULL", "bottom_id", "number"),
+    _index_of("deleted_at IS NOT NULL", "deleted_at"),
+    _index_of("changing_at IS NOT NULL", "changing_at"),
     # Each create sums up what its project has, so all that is summed up is in the index.
     sa.Index(
         "ix_pod_routings_quotas",

@@ -14,8 +14,10 @@ from innkeeper.domain.pods import PodRouting
 from innkeeper.domain.volumes import VolumeLimits
 from innkeeper.store.queries.pods import routings
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity.names import could_be_stored
 from innkeeper.systems.pods import pod_groups
 from innkeeper.systems.volumes import quotas as volume_quotas
+from innkeeper.systems.volumes import types
 
 # Queries that are re-exported unchanged.
 page = routings.page
@@ -54,6 +56,14 @@ def get(tx: Tx, row_id: int) -> PodRouting:
     if found is None:
         raise NotFound(f"Routing {row_id} could not be found.")
     return found
+
+
+def type_named(tx: Tx, name: object) -> str | None:
+    """Return the uuid of the volume type with the name that a pod shows, which may be anything."""
+    if not isinstance(name, str) or not could_be_stored(name):
+        return None
+    kind = types.found_by_name(tx, name)
+    return None if kind is None else kind.uuid
 
 
 def place_of(tx: Tx, top_id: str, resource_type: str) -> PodRouting:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar
 
 from osc_lib import exceptions as osc_exceptions
@@ -13,13 +15,14 @@ from innkeeper.entrypoints.cli.pods.calling import PodsCommand, add_pairs, amoun
 from innkeeper.entrypoints.cli.pods.pods import add_policy, policy_of
 
 COLUMNS = ("Project", "Group", "Zone", "From", "To", "Reason", "Servers Left", "Volumes Left")
+NEW_PROJECTS = "new projects"
 GIVE = "Give --pod together with what would change, or --add with --availability-zone."
 
 
 class TryPods(PodsCommand, command.Lister):
     """List the bindings that would move if a pod or the policy changed (administrators only).
 
-    Nothing is changed.
+    The rows of new projects say where their first requests would go. Nothing is changed.
     """
 
     arguments: ClassVar[Arguments] = {
@@ -42,7 +45,7 @@ class TryPods(PodsCommand, command.Lister):
         add_policy(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the moves. Tell how many bindings would stay, and where new projects would go."""
+        """List the moves, and then where new projects would go, where this changes."""
         wanted: dict[str, Any] = {
             **self._pods(parsed_args),
             "filters": parsed_args.filters,
@@ -50,29 +53,9 @@ class TryPods(PodsCommand, command.Lister):
         }
         body = {name: value for name, value in wanted.items() if value is not None}
         found = self.call("POST", "dry-run", body={"dry_run": body})["dry_run"]
-        self.log.warning("%s would move, and %s would stay.", found["moving"], found["staying"])
-        for each in found["new_projects"]:
-            if each["before"] != each["after"]:
-                self.log.warning(
-                    "New projects (%s, %s) would go to %s, not to %s.",
-                    each["group"],
-                    each["az_name"],
-                    each["after"] or "no pod",
-                    each["before"] or "no pod",
-                )
-        return COLUMNS, (
-            (
-                each["binding"]["project_id"],
-                each["binding"]["group"],
-                each["binding"]["az_name"],
-                each["from"],
-                each["to"],
-                each["reason"],
-                each["servers"],
-                each["volumes"],
-            )
-            for each in found["moves"]
-        )
+        self.log.info("%s would move, and %s would stay.", found["moving"], found["staying"])
+        new = (each for each in found["new_projects"] if each["before"] != each["after"])
+        return COLUMNS, chain(map(_move, found["moves"]), map(_new_projects, new))
 
     def _pods(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         """Return the pod that would change, or the one that would be added."""
@@ -90,3 +73,16 @@ class TryPods(PodsCommand, command.Lister):
         if added or bool(fields) != (parsed_args.pod is not None):
             raise osc_exceptions.CommandError(GIVE)
         return {"pods": {self.pod_id(parsed_args.pod): fields}} if fields else {}
+
+
+def _move(told: Mapping[str, Any]) -> Sequence[Any]:
+    binding = told["binding"]
+    return (
+        *(binding[name] for name in ("project_id", "group", "az_name")),
+        *(told[name] for name in ("from", "to", "reason", "servers", "volumes")),
+    )
+
+
+def _new_projects(told: Mapping[str, Any]) -> Sequence[Any]:
+    pods = (told["before"], told["after"])
+    return NEW_PROJECTS, told["group"], told["az_name"], *pods, None, None, None

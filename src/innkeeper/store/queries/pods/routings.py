@@ -20,7 +20,7 @@ from innkeeper.store.tables.compute import server_groups
 from innkeeper.store.tables.pods import pod_measurements, pod_routings, pods
 from innkeeper.store.transactions import Tx
 
-COMMA = ","
+COMMA, NUL = ",", "\0"
 _C = pod_routings.c
 _KINDS = {VCPUS: _C.vcpus, MEMORY_MB: _C.memory_mb, DISK_GB: _C.disk_gb, VOLUME_GB: _C.size_gb}
 # SELECT pod_routings.pod_id, SUM(number * vcpus), ... FROM (the newest measurement of each pod)
@@ -171,7 +171,9 @@ def page(
 
 
 def of_resource(tx: Tx, top_id: str, resource_type: str) -> Sequence[PodRouting]:
-    """Return the routings of a resource, in any pod."""
+    """Return the routings of a resource, in any pod. The id may be one that a pod made up."""
+    if NUL in top_id:
+        return ()
     wanted = {"wanted_id": top_id, "wanted_type": resource_type}
     return [PodRouting(*row) for row in _OF_RESOURCE.rows(tx, wanted)]
 
@@ -179,7 +181,7 @@ def of_resource(tx: Tx, top_id: str, resource_type: str) -> Sequence[PodRouting]
 def of_resources(tx: Tx, top_ids: Iterable[str], resource_type: str) -> Sequence[PodRouting]:
     """Return the routings of these resources, in any pod."""
     query = _ROWS.where(_C.top_id.in_(IDS), _C.resource_type == resource_type)
-    return [PodRouting(*row) for row in by_ids.rows(tx, query, top_ids)]
+    return [PodRouting(*row) for row in by_ids.rows(tx, query, _without(NUL, top_ids))]
 
 
 def of_pod(tx: Tx, pod_id: int, resource_type: str) -> Sequence[PodRouting]:
@@ -215,16 +217,31 @@ def homes(
     tx: Tx, resource_type: str, ids: Iterable[str]
 ) -> Sequence[tuple[PodHome, Sequence[str]]]:
     """Return the homes of those of these resources that a pod has confirmed, with their ids."""
-    # The ids that pods give have no comma.
-    rows = _HOMES[resource_type].rows(tx, [each for each in ids if COMMA not in each])
+    # The ids of resources have no comma, by which those of a row are separated.
+    rows = _HOMES[resource_type].rows(tx, _without(NUL, _without(COMMA, ids)))
     return [(PodHome(*home), top_ids.split(COMMA)) for top_ids, *home in rows]
 
 
-_IS_OPEN = (
-    (_C.bottom_id.is_(None) & _C.number.is_not(None))
-    | _C.deleted_at.is_not(None)
-    | _C.changing_at.is_not(None)
-)
+def _without(sign: str, ids: Iterable[str]) -> list[str]:
+    """Return the ids that do not have a sign. A pod may list any text as an id.
+
+    PostgreSQL refuses each query with a NUL.
+    """
+    found = list(ids)
+    # The usual case, in which no id is looked at by itself.
+    return found if sign not in "".join(found) else [each for each in found if sign not in each]
+
+
+# SELECT id ... WHERE bottom_id IS NULL AND number IS NOT NULL UNION SELECT id ... UNION ...
+# Each part reads an index of its own. With OR between the conditions, databases read all routings.
+_OPEN = sa.union(
+    sa.select(_C.id).where(_C.bottom_id.is_(None), _C.number.is_not(None)),
+    sa.select(_C.id).where(_C.deleted_at.is_not(None)),
+    sa.select(_C.id).where(_C.changing_at.is_not(None)),
+).subquery("open_ones")
+_IS_OPEN = _OPEN.c.id == _C.id
+# As an expression, because SQLite would otherwise begin with all routings of the pods.
+_POD = _C.pod_id + 0
 _LOOKED_AT = (_C.updated_at, _C.id)
 
 
@@ -233,16 +250,16 @@ def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting
 
     They are of these pods. Those that were looked at last come last.
     """
-    query = _ROWS.where(_IS_OPEN, _C.pod_id.in_(pod_ids)).order_by(*_LOOKED_AT).limit(limit)
+    query = _ROWS.join(_OPEN, _IS_OPEN).where(_POD.in_(pod_ids))
+    query = query.order_by(*_LOOKED_AT).limit(limit)
     return [PodRouting(*row) for row in tx.execute(query)]
 
 
 def open_in_each(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
     """Return what :func:`open_ones` returns, at most ``limit`` routings of each pod."""
     place = sa.func.row_number().over(partition_by=_C.pod_id, order_by=_LOOKED_AT)
-    placed_rows = (
-        sa.select(_C.id, place.label("place")).where(_IS_OPEN, _C.pod_id.in_(pod_ids)).subquery()
-    )
+    placed = sa.select(_C.id, place.label("place")).join(_OPEN, _IS_OPEN)
+    placed_rows = placed.where(_POD.in_(pod_ids)).subquery()
     query = _ROWS.join(placed_rows, placed_rows.c.id == _C.id)
     query = query.where(placed_rows.c.place <= limit).order_by(*_LOOKED_AT)
     return [PodRouting(*row) for row in tx.execute(query)]
