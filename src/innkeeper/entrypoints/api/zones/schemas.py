@@ -25,7 +25,8 @@ CREATE_CHILD: Schema = closed(
     {"zone": closed(_CHILD, ("name", "api_url", "username", "password"))}, ("zone",)
 )
 UPDATE_CHILD: Schema = closed(
-    {"zone": {**closed({**_CHILD, "draining": _FLAG}), "minProperties": 1}}, ("zone",)
+    {"zone": {**closed({**_CHILD, "draining": _FLAG, "replaced": _FLAG}), "minProperties": 1}},
+    ("zone",),
 )
 _PARENT = {
     "roles": {"type": "array", "items": _TEXT, "maxItems": 32, "uniqueItems": True},
