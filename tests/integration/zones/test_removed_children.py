@@ -9,6 +9,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tests.support.hostile_zones import http, ids_in
 from tests.support.zone_families import Family, body, entries_of, family_in, select
 from tests.support.zone_parents import change, parent_of, told, wanted
 
@@ -115,3 +116,24 @@ def test_a_request_above_the_limits_of_its_parent_is_accepted_once(
     change(parent, instances=2)
     assert parent.present(token, "POST", "/servers", asked).status_code == REFUSED
     assert world.created("odd") == 0
+
+
+def test_a_child_that_may_have_accepted_a_copy_of_a_request_is_asked_to_undo(world: Family) -> None:
+    world.add_host()
+    world.link("odd")
+    refused = http({"error": {"code": 401, "message": "no"}}, REFUSED)
+    odd = world.kids["odd"]
+    odd.answers = lambda asked: (
+        refused if (asked.method, asked.path) == ("POST", "/servers") else select(asked, -1e6)
+    )
+    answer = world.boot(2, min_count=1)
+    assert answer.status_code == ACCEPTED, answer.text
+    asked = [each for each in odd.asked if (each.method, each.path) == ("POST", "/servers")]
+    ids = {uuid for each in asked for uuid in ids_in(each.body)}
+    undone = {
+        uuid for each in odd.asked if each.path == "/zones/undo" for uuid in each.body["servers"]
+    }
+    assert ids
+    assert ids <= undone
+    assert world.statuses() == ["BUILD", "BUILD"]
+    assert world.used() == len(world.statuses())
