@@ -39,8 +39,9 @@ OWNER_CHARS_MAX = 180
 """The maximum length of the ids of users and projects: with a prefix they fit in the database."""
 NAME_CHARS_MAX = 255
 VISITED_MAX = 16
-TARGET_CHARS_MAX = 4096
-"""The maximum length of a target in a token. Of a longer target, a token has the digest."""
+TARGET_CHARS_MAX = 1024
+"""The maximum length of a target in a token. Of a longer target, a token has the digest. The rest
+of the token leaves no more room, if names and ids have as many bytes as they may have."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _OWNER = re.compile(rf"[^\0]{{0,{OWNER_CHARS_MAX}}}", re.DOTALL)
 _OWNER_NAME = re.compile(rf"[^\0]{{0,{NAME_CHARS_MAX}}}", re.DOTALL)

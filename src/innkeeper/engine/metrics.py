@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from innkeeper.domain.errors import Busy, Refusal, Unavailable
+from innkeeper.engine.label_children import LabelChildren
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder of the workers' metrics. The library reads the variable when it is imported,
@@ -186,9 +187,10 @@ for _kind in KINDS:
     # Created at 0, so that rates exist from the start.
     WAITING.labels(_kind)
     DROPPED.labels(_kind)
-# Cached, because the library's lookup by labels costs more than the observation.
-_WAITED_OF = {kind: WAITED.labels(kind) for kind in KINDS}
-_BOOTS_OF: dict[str, Counter] = {}
+    WAITED.labels(_kind)
+_WAITED_OF, _BOOTS_OF = LabelChildren(WAITED), LabelChildren(BOOTS)
+_ZONE_REQUESTS_OF, _ZONE_SECONDS_OF = LabelChildren(ZONE_REQUESTS), LabelChildren(ZONE_SECONDS)
+_POD_REQUESTS_OF, _POD_SECONDS_OF = LabelChildren(POD_REQUESTS), LabelChildren(POD_SECONDS)
 for _outcome in ("retried", "given_up"):
     LEASE_EVENT_FAILURES.labels(_outcome)
 _USED, _UNDONE = AHEAD.labels("used"), AHEAD.labels("undone")
@@ -247,18 +249,12 @@ LATER = Later()
 def booted(outcomes: Iterable[str]) -> None:
     """Count boot requests by their outcomes."""
     for each in outcomes:
-        child = _BOOTS_OF.get(each)
-        if child is None:
-            child = _BOOTS_OF[each] = BOOTS.labels(each)
-        LATER.add(child.inc, 1)
+        LATER.add(_BOOTS_OF.of(each).inc, 1)
 
 
 def waited(kind: str, seconds: float) -> None:
     """Record the longest wait of the commands of a kind in a batch."""
-    child = _WAITED_OF.get(kind)
-    if child is None:
-        child = _WAITED_OF[kind] = WAITED.labels(kind)
-    LATER.add(child.observe, seconds)
+    LATER.add(_WAITED_OF.of(kind).observe, seconds)
 
 
 def planned_ahead(*, used: int, undone: int) -> None:
@@ -275,14 +271,14 @@ def waiting(commands: Mapping[str, int]) -> None:
 
 def asked_zone(zone: str, status: int | None, seconds: float) -> None:
     """Count a request to a child zone. ``status`` is ``None`` if there was no usable answer."""
-    ZONE_REQUESTS.labels(zone, _outcome_of(status)).inc()
-    ZONE_SECONDS.labels(zone).observe(seconds)
+    _ZONE_REQUESTS_OF.of(zone, _outcome_of(status)).inc()
+    _ZONE_SECONDS_OF.of(zone).observe(seconds)
 
 
 def asked_pod(pod: str, status: int | None, seconds: float) -> None:
     """Count a request to a pod. ``status`` is ``None`` if there was no usable answer."""
-    POD_REQUESTS.labels(pod, _outcome_of(status)).inc()
-    POD_SECONDS.labels(pod).observe(seconds)
+    _POD_REQUESTS_OF.of(pod, _outcome_of(status)).inc()
+    _POD_SECONDS_OF.of(pod).observe(seconds)
 
 
 def _outcome_of(status: int | None) -> str:

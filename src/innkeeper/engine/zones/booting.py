@@ -14,7 +14,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -102,7 +101,8 @@ class TreeBooter:
             least = request.count_min
             return passing.begin(tx, context, request, child, batch_min=least, now=now)
 
-        begun = await parts.engine.decide(begin, request.now, len(wanted))
+        deciding = parts.engine.decide(begin, request.now, len(wanted))
+        begun = await self._tree.unless_removed([child], deciding)
         self._tree.has_hosts = begun is None
         if begun is None:
             return wanted
@@ -237,9 +237,12 @@ class TreeBooter:
             return True
 
         progress.begun_at = progress.begun_at or now
-        is_begun = await self._parts.engine.write(begin, len(rows))
-        progress.gone = []
-        return is_begun
+        asked = [child for child, _ in below]
+        writing = self._parts.engine.write(begin, len(rows))
+        is_begun = await self._tree.unless_removed(asked, writing)
+        if is_begun is not None:
+            progress.gone = []
+        return is_begun is True
 
     async def _build_own(self, boot: TreeBoot, places: Sequence[int], progress: Progress) -> None:
         if not places:
@@ -374,8 +377,9 @@ class TreeBooter:
 
     async def _keep(self, progress: Progress) -> bool:
         """Decide that the servers stay. Return False if the batch is decided already."""
-        now = self._parts.clock()
-        if self._is_kept_anyway(progress, now):
+        now, zoning = self._parts.clock(), self._parts.zoning
+        rest_s = zoning.zone_select_timeout_s + zoning.zone_request_timeout_s
+        if progress.is_kept_anyway(now, rest_s):
             built = remote.BuiltBelow(progress.below_ids, now)
             self._parts.engine.write_later(remote.settle_together, built, len(built.uuids))
             return True
@@ -387,14 +391,3 @@ class TreeBooter:
             return True
 
         return await self._parts.engine.write(keep, len(progress.rows))
-
-    def _is_kept_anyway(self, progress: Progress, now: datetime) -> bool:
-        """Return whether a repair, from now on, could only decide that all servers stay.
-
-        Their children have them, so the answer need not wait for one more commit. No repair can
-        have begun before they had them: it lets a batch rest for longer.
-        """
-        zoning, begun_at = self._parts.zoning, progress.begun_at
-        rest_s = zoning.zone_select_timeout_s + zoning.zone_request_timeout_s
-        is_prompt = begun_at is not None and now - begun_at < timedelta(seconds=rest_s)
-        return is_prompt and not progress.others

@@ -162,6 +162,9 @@ async def _sent(
     )
     try:
         answer = await client.send(child.zone, child.password, request)
+        if answer.status == HTTPStatus.UNAUTHORIZED:
+            # The child accepts a request once, and a copy of this one may have been first.
+            return Sent(dict.fromkeys(ids, Outcome.UNKNOWN), is_refused=True)
         if HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
             return Sent(dict.fromkeys(ids, Outcome.STALE), is_refused=True)
         return Sent(_outcomes(answer, ids))

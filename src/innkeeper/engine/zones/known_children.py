@@ -74,6 +74,7 @@ class KnownChildren:
         self._timer_s = timer_s
         self._known: list[KnownChild] = []
         self._read_s = float("-inf")
+        self._forgotten = 0
         self._late = Lateness(poll_interval_s)
         self._refused_s: dict[str, float] = {}
 
@@ -84,10 +85,14 @@ class KnownChildren:
     async def every(self) -> list[KnownChild]:
         """Return all child zones."""
         now_s = self._timer_s()
-        if now_s - self._read_s >= KNOWN_FOR_S:
-            self._known = await self._engine.read(lambda tx: load(tx, self._box))
-            self._read_s = now_s
-        return self._known
+        if now_s - self._read_s < KNOWN_FOR_S:
+            return self._known
+        before = self._forgotten
+        found = await self._engine.read(lambda tx: load(tx, self._box))
+        if before == self._forgotten:
+            # Otherwise, a child may have changed since they were read.
+            self._known, self._read_s = found, now_s
+        return found
 
     def note_late(self, child: ChildZone, now: datetime) -> None:
         """Remember that a plan waited for this child in vain."""
@@ -112,6 +117,7 @@ class KnownChildren:
 
     def forget(self) -> None:
         """Read the children again at the next use, because this process changed one."""
+        self._forgotten += 1
         self._read_s = float("-inf")
 
 

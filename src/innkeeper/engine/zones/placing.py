@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from innkeeper.domain.errors import Refusal
+from innkeeper.domain.errors import AlreadyExists, Refusal
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zones import ChildEntry, EntryBoot, PlacedOffer
 from innkeeper.engine.zones import passing
@@ -31,8 +31,9 @@ from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.zones import parents, remote
 
-Begun = PassedDown | Refusal | Collection[str] | None
-"""What was recorded; or why not: a refusal, the ids that are known here, or hosts of this zone."""
+Begun = PassedDown | Collection[str] | None
+"""What was recorded; or why not: the ids that are known here, or none of them if this zone refuses
+the request. ``None`` if this zone has hosts."""
 
 
 class ServerPlacer:
@@ -89,15 +90,18 @@ class ServerPlacer:
             try:
                 # The zone where the request came in decides on the batch.
                 return passing.begin(tx, context, request, child, batch_min=0, now=now)
-            except Refusal as refusal:
+            except AlreadyExists:
+                raise
+            except Refusal:
                 # The request is accepted all the same: a late copy of it must not build anything.
-                return refusal
+                return ()
 
-        begun = await parts.engine.decide(begin, request.now, len(ids))
+        deciding = parts.engine.decide(begin, request.now, len(ids))
+        begun = await self._tree.unless_removed([child], deciding)
         self._tree.has_hosts = begun is None
         if begun is None:
             return None
-        if isinstance(begun, Refusal):
+        if not begun:
             return dict.fromkeys(ids, Outcome.STALE)
         if not isinstance(begun, PassedDown):
             return await self._outcomes_of_known(boot)

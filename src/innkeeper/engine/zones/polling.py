@@ -57,6 +57,10 @@ async def _poll(tree: ZoneTree, child: KnownChild, above: tuple[str, ...]) -> bo
     now, failures_max = parts.clock(), parts.zoning.zone_failures_to_offline
 
     def record(tx: Tx) -> ChildZone | None:
+        known = children.found(tx, uuid)
+        if known is None or known.updated_at != child.zone.updated_at:
+            # The answer is about the address, or the password, that it had before.
+            return None
         if fault is None:
             is_above = reached.zone_id in above
             children.record_success(tx, uuid, reached, now, is_above=is_above)

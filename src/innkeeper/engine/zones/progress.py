@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -55,6 +55,15 @@ class Progress:
     def others(self) -> list[str]:
         """The ids of the servers with a row that children did not build, as far as is known."""
         return [*self.doubtful, *self.gone]
+
+    def is_kept_anyway(self, now: datetime, rest_s: float) -> bool:
+        """Return whether a repair, from now on, could only decide that all servers stay.
+
+        Their children have them, so the answer need not wait for one more commit. No repair can
+        have begun before they had them: it lets a batch rest for longer than ``rest_s``.
+        """
+        is_prompt = self.begun_at is not None and now - self.begun_at < timedelta(seconds=rest_s)
+        return is_prompt and not self.others
 
 
 def of_places(boot: TreeBoot, places: Sequence[int], progress: Progress) -> TreeBoot:

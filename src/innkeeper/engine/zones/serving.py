@@ -16,7 +16,7 @@ from functools import partial
 import msgspec
 
 from innkeeper.domain.compute import Booted, BootRequest, Definitions
-from innkeeper.domain.errors import Refusal, TooManyAttempts, Unavailable
+from innkeeper.domain.errors import QuotaExceeded, Refusal, TooManyAttempts, Unavailable
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Initiator
 from innkeeper.domain.zone_tree import HeldServer, ZoneParent, ZoneServer
@@ -96,7 +96,17 @@ class ParentRequests:
             closed = admit(tx, False)
             return closed, [self._begin(tx, boot.request, each, closed) for each in parts]
 
-        closed, begun = await self._parts.engine.write(begin, len(outcomes))
+        writing = self._parts.engine.write(begin, len(outcomes))
+        try:
+            written = await self._tree.unless_removed([each.child for each in parts], writing)
+        except QuotaExceeded:
+            # Accepted all the same: a late copy of the request must not build anything.
+            await self._parts.engine.write(lambda tx: admit(tx, False))
+            return outcomes
+        if written is None:
+            # The entries of the child that was removed are stale, and the others are not.
+            return await self.build_opened(boot, ids, own, below)
+        closed, begun = written
         builds = [self._build_below(boot, *each) for each in zip(parts, begun, strict=True)]
         if own:
             builds.append(self._build_own(boot.request, own, lambda _, __: closed))

@@ -6,15 +6,16 @@ Always true: this zone works as before if no child answers.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import msgspec
 
 from innkeeper.clients.zone_wire import ZoneSilent
 from innkeeper.clients.zones import ZoneClient
 from innkeeper.domain.compute import BootRequest, Definitions
-from innkeeper.domain.errors import UnknownPlace
+from innkeeper.domain.errors import AlreadyExists, UnknownPlace
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Zoning
 from innkeeper.domain.zone_tree import ChildZone, Hop, TreeRequest
@@ -35,6 +36,8 @@ from innkeeper.systems.compute.grouping.reach import Reach
 from innkeeper.systems.zones import merging, sealing
 from innkeeper.systems.zones.children import Reached
 from innkeeper.systems.zones.sealing import Sealer
+
+Written = TypeVar("Written")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,23 @@ class ZoneTree:
         """Return the children that may get servers now, by id. An entry can be of another one."""
         every = await self.children.every()
         return {each.zone.uuid: each for each in every if each.zone.takes_servers}
+
+    async def unless_removed(
+        self, asked: Collection[KnownChild], written: Awaitable[Written]
+    ) -> Written | None:
+        """Return what was written about servers in children; ``None`` if one was removed meanwhile.
+
+        Raises :class:`AlreadyExists` if a server is known, which breaks the same kind of constraint
+        as a server in a child that is not.
+        """
+        try:
+            return await written
+        except AlreadyExists:
+            self.children.forget()
+            known = {each.zone.id for each in await self.children.every()}
+            if known.issuperset(each.zone.id for each in asked):
+                raise
+            return None
 
     async def only_child(self, boot: TreeBoot) -> KnownChild | None:
         """Return the child that alone may have hosts for a request; ``None`` if a plan must tell.

@@ -6,8 +6,9 @@ Always true: each call has an event loop and connections of its own, and ends th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+from innkeeper.domain.zone_tree import ChildZone
 from innkeeper.engine import metrics
 from innkeeper.engine.zones import polling
 from innkeeper.engine.zones.neighbours import Neighbours
@@ -16,6 +17,8 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.zones import children
 
 Work = Callable[[Neighbours], Awaitable[int]]
+ChildMeasures = tuple[bool, int, int]
+"""Whether a child is active, its servers, and its failures."""
 
 
 class ZoneUpkeep:
@@ -48,10 +51,19 @@ class ZoneUpkeep:
 
 
 def _measure(tx: Tx) -> None:
-    counts = children.server_counts(tx)
-    metrics.zones(
-        {
-            each.name: (each.state.is_active, counts.get(each.id, 0), each.state.failures)
-            for each in children.every(tx)
-        }
-    )
+    metrics.zones(measured(children.every(tx), children.server_counts(tx)))
+
+
+def measured(known: Iterable[ChildZone], counts: Mapping[int, int]) -> dict[str, ChildMeasures]:
+    """Return what the gauges show of child zones, by name. ``counts`` are servers by row id.
+
+    A child that is disabled has no failures: nobody polls it, and no alert should wait for it.
+    Names may repeat, and of children with one name, the worst is shown with all their servers.
+    """
+    found: dict[str, ChildMeasures] = {}
+    for each in known:
+        failures = each.state.failures if each.is_enabled else 0
+        is_active, servers, most = found.get(each.name, (True, 0, 0))
+        servers += counts.get(each.id, 0)
+        found[each.name] = (is_active and each.is_reachable, servers, max(most, failures))
+    return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import Histogram
 
+from innkeeper.engine.label_children import LabelChildren
+
 REQUESTS = Histogram(
     "innkeeper_request_seconds",
     "Time from a request's arrival to its answer.",
@@ -14,12 +16,7 @@ REQUESTS = Histogram(
 
 def observe(api: str, path: str, method: str, status: int, took_s: float) -> None:
     """Record one answered request."""
-    key = (api, path, method, status)
-    child = _CHILDREN.get(key)
-    if child is None:
-        child = _CHILDREN[key] = REQUESTS.labels(api, path, method, str(status))
-    child.observe(took_s)
+    _REQUESTS_OF.of(api, path, method, status).observe(took_s)
 
 
-# Cached, because the library's lookup by labels costs more than the observation.
-_CHILDREN: dict[tuple[str, str, str, int], Histogram] = {}
+_REQUESTS_OF = LabelChildren(REQUESTS)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.errors import InUse, Invalid, NotFound
+from innkeeper.domain.errors import Conflict, InUse, Invalid, NotFound
 from innkeeper.domain.ids import IdSource
 from innkeeper.domain.zone_tree import ChildState, ChildZone
 from innkeeper.store.queries.zones import children
@@ -52,6 +52,19 @@ class Reached:
     zone_id: str
     latency_ms: float
     capabilities: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """What a child said when it was contacted before a change. ``child`` is as it was known then.
+
+    Unless it ``may_be_another``, it must be the zone that it was while this zone knows servers
+    there.
+    """
+
+    child: ChildZone
+    reached: Reached
+    may_be_another: bool = False
 
 
 def check_weights(offset: float, scale: float) -> None:
@@ -101,27 +114,42 @@ def change(
     tx: Tx,
     uuid: str,
     values: Mapping[str, Any],
-    reached: Reached | None,
+    contact: Contact | None,
     *,
     password: str | None,
     box: SecretBox,
     now: datetime,
 ) -> ChildZone:
-    """Set fields of a child zone. With ``reached``, its state is set anew.
+    """Set fields of a child zone. With ``contact``, its state is set anew.
 
     The caller must contact the child first if its address, its user name or its password change.
+    Raises :class:`Conflict` if the child was changed meanwhile, and for another zone that answers.
     """
     child = get(tx, uuid)
+    if contact is not None:
+        _check_contact(tx, child, contact)
     check_weights(
         values.get("weight_offset", child.weight_offset),
         values.get("weight_scale", child.weight_scale),
     )
     children.change(tx, uuid, **values, updated_at=now)
-    if reached is not None:
-        children.record(tx, uuid, after_success(child.state, reached, now))
+    if contact is not None:
+        children.record(tx, uuid, after_success(child.state, contact.reached, now))
     if password is not None:
         secret_boxes.keep(tx, box, _secret_name(uuid), password.encode(), now)
     return get(tx, uuid)
+
+
+def _check_contact(tx: Tx, child: ChildZone, contact: Contact) -> None:
+    if child.updated_at != contact.child.updated_at:
+        raise Conflict(f"Zone {child.name} was changed at the same moment. Try again.")
+    is_another = child.state.zone_id not in (None, contact.reached.zone_id)
+    if is_another and not contact.may_be_another and children.has_servers(tx, child.id):
+        raise Conflict(
+            f"Another zone answers, and not the one that has the servers of zone {child.name}. "
+            f"If that zone is lost, send replaced as well. Servers that the new one does not have "
+            f"are forgotten then."
+        )
 
 
 def delete(tx: Tx, uuid: str) -> None:

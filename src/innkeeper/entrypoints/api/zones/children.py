@@ -15,10 +15,12 @@ from innkeeper.entrypoints.api.compute.timestamps import micros
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.zones.site_parts import box_of, tree_of
 from innkeeper.systems.zones import children
-from innkeeper.systems.zones.children import NewChild, Reached
+from innkeeper.systems.zones.children import Contact, NewChild, Reached
 
 PATH = "/v2.1/zones"
 FIELDS = ("name", "username", "weight_offset", "weight_scale")
+CONTACTED = frozenset({"api_url", "username", "password", "replaced"})
+"""A child is contacted before one of these fields is changed."""
 
 
 async def index(call: Call) -> Answer:
@@ -77,9 +79,8 @@ async def update(call: Call) -> Answer:
         if key in body:
             values[column] = body[key]
     told: str | None = body.get("password")
-    is_contacted = told is not None or not {"api_url", "username"}.isdisjoint(values)
-    reached = None
-    if is_contacted:
+    contact = None
+    if not CONTACTED.isdisjoint(body):
         # A password that is lost is set anew, so it is not read if there is a new one.
         child, password = await call.read(lambda tx: _child_and_password(tx, uuid, box, told))
         reached = await _reached(
@@ -88,9 +89,10 @@ async def update(call: Call) -> Answer:
             values.get("username", child.username),
             password,
         )
+        contact = Contact(child, reached, may_be_another=body.get("replaced", False))
     changed, counts = await call.write(
         lambda tx: (
-            children.change(tx, uuid, values, reached, password=told, box=box, now=call.now),
+            children.change(tx, uuid, values, contact, password=told, box=box, now=call.now),
             children.server_counts(tx),
         )
     )

@@ -116,6 +116,13 @@ class SetZone(ComputeCommand):
         _add_switch(parser, "enabled", ("--enable", "use it"), ("--disable", "do not use it"))
         drain = ("--drain", "boot no more servers there; those that are there stay")
         _add_switch(parser, "draining", drain, ("--undrain", "boot servers there again"))
+        parser.add_argument(
+            "--replaced",
+            action="store_true",
+            default=None,
+            help="the child is lost, and another zone takes its place; servers that the new zone "
+            "does not have are forgotten",
+        )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         given = {
@@ -125,6 +132,7 @@ class SetZone(ComputeCommand):
             "password": given_password(parsed_args),
             "enabled": parsed_args.enabled,
             "draining": parsed_args.draining,
+            "replaced": parsed_args.replaced,
         }
         changes = {name: value for name, value in given.items() if value is not None}
         changes |= _weights(parsed_args)

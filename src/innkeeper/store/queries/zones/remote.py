@@ -27,7 +27,10 @@ _ADD = Prepared(zone_servers.insert())
 
 
 def add(tx: Tx, servers: Sequence[ZoneServer]) -> None:
-    """Insert servers. Raises :class:`AlreadyExists` if one of them is known."""
+    """Insert servers.
+
+    Raises :class:`AlreadyExists` if one of them is known, or if its child was removed.
+    """
     if not servers:
         return
     try:

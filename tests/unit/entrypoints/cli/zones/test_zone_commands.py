@@ -85,6 +85,11 @@ CALLS: list[tuple[str, Sequence[Answer], tuple[str, str, Any]]] = [
         [ZONES, (200, {"zone": ZONE})],
         ("PUT", f"/zones/{UUID}", {"zone": {"enabled": False, "draining": False}}),
     ),
+    (
+        "zone set kid --replaced --password new",
+        [ZONES, (200, {"zone": ZONE})],
+        ("PUT", f"/zones/{UUID}", {"zone": {"replaced": True, "password": "new"}}),
+    ),
     ("zone delete kid", [ZONES, (204, None)], ("DELETE", f"/zones/{UUID}", None)),
     ("zone tree", [OWN, ZONES], ("GET", "/zones/detail", None)),
     ("zone info", [OWN], ("GET", "/zones/info", None)),
