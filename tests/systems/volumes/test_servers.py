@@ -89,6 +89,24 @@ def test_a_volume_is_attached_and_detached_by_orders(it: VolumeCloud) -> None:
         it.detach(server, volume.uuid)
 
 
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_volume_that_was_detached_while_it_grew_is_available(
+    it: VolumeCloud, *, is_last: bool
+) -> None:
+    server, volume = active(it), it.made(1)
+    it.attach(server, volume.uuid)
+    it.settle_all()
+    it.extend(volume.uuid, 2)
+    it.detach(server, volume.uuid)
+    assert it.status(volume.uuid) == VolumeStatus.EXTENDING
+    grow, detach = it.orders()
+    assert (grow.kind, detach.kind) == (OrderKind.GROW_VOLUME, OrderKind.DETACH_VOLUME)
+    for each in (detach, grow) if is_last else (grow, detach):
+        it.settle(each)
+    grown = it.volume(volume.uuid)
+    assert (grown.status, grown.size_gb) == (VolumeStatus.AVAILABLE, 2)
+
+
 def test_a_failed_attachment_frees_the_volume(it: VolumeCloud) -> None:
     server, volume = active(it), it.made(1)
     it.attach(server, volume.uuid)

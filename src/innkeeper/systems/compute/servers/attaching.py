@@ -272,7 +272,8 @@ def apply_grow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
     if volume is not None:
         fault = None if result.is_ok else owner_message(order, result)
-        volumes.end_extend(tx, volume, fault, now)
+        status = attachments.status_of(attachments.of_volumes(tx, [volume.uuid]))
+        volumes.end_extend(tx, volume, fault, status, now)
 
 
 def apply_drop(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
