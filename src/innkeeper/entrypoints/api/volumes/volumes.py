@@ -62,7 +62,7 @@ def request(call: Call) -> VolumeRequest:
         uuid=call.site.ids.uuid(),
         project_id=project_id,
         user_id=user_id,
-        size_gb=None if size is None else int(size),
+        size_gb=None if size is None else calling.size("size", size),
         seed=call.site.ids.seed(),
         now=call.now,
         is_admin=call.context.is_admin,
