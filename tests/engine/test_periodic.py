@@ -190,10 +190,10 @@ def test_idempotency_tokens_expire_after_a_day(serving: Serving) -> None:
     serving.cloud.write(
         lambda tx: requests.begin(tx, pclouds.get(tx, UUID), "token", "asked", "said", NOW)
     )
-    serving.run("replaced_hosts", 0)
-    serving.run("replaced_hosts", DAY_S - SWEEP_PERIOD_S)
+    serving.run("old_pcloud_requests", 0)
+    serving.run("old_pcloud_requests", DAY_S - PRUNE_PERIOD_S)
     assert answered() == "said"
-    serving.run("replaced_hosts", 2 * SWEEP_PERIOD_S)
+    serving.run("old_pcloud_requests", 2 * PRUNE_PERIOD_S)
     assert answered() is None
 
 

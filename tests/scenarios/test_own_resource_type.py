@@ -7,10 +7,14 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import requests
+from osc_lib.exceptions import CommandError
 
+from innkeeper.entrypoints.cli.leases.availability import ListAvailability, ShowAvailability
 from innkeeper.settings import SettingsError
 from innkeeper.systems.leases.resource_types.catalogue import TYPES
 from tests.support.running import Running, running
@@ -117,6 +121,45 @@ def test_the_example_of_the_guide(package: Path, tmp_path: Path) -> None:
             given = {"reservations": [{"id": part["id"], **change}]}
             assert refused(service, "PUT", path, given) == expected
         must(service, "DELETE", path, token=ANN)
+
+
+def test_commands_ask_about_the_type_as_they_reserve_it(package: Path, tmp_path: Path) -> None:
+    with running(tmp_path / "data", lease_resource_types=named()) as service:
+        cluster(service)
+        node = "resource_type=ours:node,size=small,nodes=1"
+        _, rows = command(service, ListAvailability, "--reservation", node)
+        assert [each[2] for each in rows] == [8]
+        hour = ("--duration-minutes", "60")
+        words = ("--reservation", "size=large,nodes=2", "--resource-type", "ours:node", *hour)
+        names, values = command(service, ShowAvailability, *words)
+        assert dict(zip(names, values, strict=True))["amount"] == 2
+        with pytest.raises(CommandError) as refusal:
+            command(
+                service, ListAvailability, "--reservation", "resource_type=ours:node,size=large"
+            )
+        assert "Missing parameter nodes (HTTP 400)" in str(refusal.value)
+        # The text of a reservation of hosts works too, with its two numbers.
+        hosts = "resource_type=physical:host,min=2,max=3"
+        names, values = command(service, ShowAvailability, "--reservation", hosts, *hour)
+        assert dict(zip(names, values, strict=True))["amount"] == 2
+
+
+def command(service: Running, kind: Any, *words: str) -> Any:
+    """Run a command of the stock client's plug-in on a service, with Ann's login."""
+
+    def request(url: str, method: str, **more: Any) -> Any:
+        del more
+        headers = {"x-auth-token": ANN}
+        return requests.request(
+            method, f"{service.url}/reservation/v1{url}", headers=headers, timeout=30
+        )
+
+    session = SimpleNamespace(request=request)
+    manager = SimpleNamespace(interface="public", region_name=None, session=session)
+    app = SimpleNamespace(client_manager=manager, command_manager=None)
+    made = kind(app, None)
+    names, values = made.take_action(made.get_parser("availability").parse_args(words))
+    return names, list(values)
 
 
 def servers(service: Running) -> set[str]:

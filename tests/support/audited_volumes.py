@@ -115,5 +115,6 @@ PLANTS: Mapping[str, Plant] = {
     "attached-to-deleted": _attached_to_deleted,
     "crowded-volume": _crowded,
     "not-offered": lambda tx, _: add_volume(tx, VolumeStatus.AWAITING_TRANSFER),
+    "unattached-volume": lambda tx, _: add_volume(tx, VolumeStatus.IN_USE),
     "wrong-volume-usage": _wrong_usage,
 }

@@ -84,7 +84,7 @@ class Volume:
     """A volume. Sizes are in GiB.
 
     ``provider_id`` is the pool, or ``None`` if no pool was found. ``growing_to_gb`` is the size
-    after an extension that is in progress. ``prior_status`` is the status to return to after it.
+    after an extension that is in progress. ``prior_status`` is the status before it.
     ``host`` is the host whose agent made the volume.
     """
 

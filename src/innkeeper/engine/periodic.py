@@ -28,6 +28,7 @@ from innkeeper.engine import (
     lease_webhook,
     metrics,
     preemption,
+    pruning,
 )
 from innkeeper.engine.clock_steps import ClockSteps
 from innkeeper.engine.commands import Decide, Work, Write
@@ -128,12 +129,10 @@ class PeriodicTasks:
             late_s = timeout_s + steps.forward_s(timeout_s)
             return work.sweep(tx, late_s, self._clock(), context)
 
-        def prune(tx: Tx) -> int:
-            return feed.prune(tx, self._clock())
-
         return [
             self._in_turn("late_orders", SWEEP_PERIOD_S, sweep),
-            self._in_turn("old_changes", PRUNE_PERIOD_S, prune),
+            self._pruning("old_changes", lambda tx: feed.prune(tx, self._clock())),
+            self._pruning("old_orders", lambda tx: work.prune(tx, self._clock())),
             *self._of_pclouds(),
             *self._of_leases(),
             *self._of_zones(),
@@ -147,18 +146,16 @@ class PeriodicTasks:
         ]
 
     def _of_pclouds(self) -> list[PeriodicTask]:
-
-        def clear(tx: Tx) -> int:
-            requests.forget_old(tx, self._clock())
-            return replaced.look_after(tx, self._context())
-
         return [
-            self._in_turn("replaced_hosts", SWEEP_PERIOD_S, clear),
             self._in_turn(
-                "old_pcloud_actions",
-                PRUNE_PERIOD_S,
-                lambda tx: pclouds.forget_old_actions(tx, self._context()),
+                "replaced_hosts",
+                SWEEP_PERIOD_S,
+                lambda tx: replaced.look_after(tx, self._context()),
             ),
+            self._pruning(
+                "old_pcloud_actions", lambda tx: pclouds.forget_old_actions(tx, self._context())
+            ),
+            self._pruning("old_pcloud_requests", lambda tx: requests.forget_old(tx, self._clock())),
             self._each_in_turn("pcloud_sizes", sizes.due, self._keep_size),
             self._each_in_turn("pcloud_ratios", ratio_rollout.due, self._roll_out),
         ]
@@ -193,16 +190,15 @@ class PeriodicTasks:
         zones = self._zones
         if zones is None:
             return []
-
-        def prune(tx: Tx) -> int:
-            now = self._clock()
-            some = groups.prune_of_parents(tx, now)
-            return some + parents.prune(tx, now) + used_entries.prune(tx, now)
-
         return [
             PeriodicTask(polling.TASK, zones.period_s, zones.poll, "zone-polls"),
             PeriodicTask(repairing.TASK, zones.period_s, zones.repair, "zone-repair"),
-            self._in_turn("old_zone_requests", PRUNE_PERIOD_S, prune),
+            self._pruning(
+                "old_zone_requests",
+                lambda tx: groups.prune_of_parents(tx, self._clock()),
+                lambda tx: parents.prune(tx, self._clock()),
+                lambda tx: used_entries.prune(tx, self._clock()),
+            ),
         ]
 
     def _of_pods(self) -> list[PeriodicTask]:
@@ -316,6 +312,15 @@ class PeriodicTasks:
             return self._write(take_turn) if self._is_due(name, period_s) else 0
 
         return PeriodicTask(name, period_s, work)
+
+    def _pruning(self, name: str, *prunes: Work[int]) -> PeriodicTask:
+        """Return a task that only one process runs each time, and that deletes what is due."""
+        turn = self._in_turn(name, PRUNE_PERIOD_S, lambda tx: 1)
+
+        def work() -> int:
+            return pruning.all_due(self._write, prunes) if turn.work() else 0
+
+        return PeriodicTask(name, PRUNE_PERIOD_S, work, "pruning")
 
     def _each_in_turn(
         self, name: str, due: Callable[[Tx], list[str]], act: Callable[[str], int]

@@ -35,8 +35,9 @@ SERVERS_ONLY = -2
 """A marker instead of a generation: only the task states of the provider's servers changed. A
 reader that does not count servers may skip it."""
 
-PRUNED_MAX = 50_000
-"""The maximum number of ids that one transaction prunes, since other writers wait for it."""
+PRUNED_MAX = 10_000
+"""The maximum number of ids that one transaction prunes, since other writers wait for it. A range
+of ids is deleted faster than single rows: in less than 10 milliseconds."""
 
 
 class Change(NamedTuple):

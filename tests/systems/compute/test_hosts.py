@@ -265,7 +265,7 @@ def test_old_orders_are_deleted_unless_they_are_pending(store: Store) -> None:
             orders.add(tx, [NewOrder(agent.id, "h1", STRAY, OrderKind.DESTROY, {})], NOW)
         one, _, _ = work.waiting(tx, agent.id, 0, 9)
         assert work.record(tx, agent.id, [Result(one.id, True)], NOW) == [(one.id, True)]
-        assert work.sweep(tx, 600.0, NOW + timedelta(days=2)) == 1
+        assert work.prune(tx, NOW + timedelta(days=2)) == 1
         assert one.id not in tx.execute(sa.select(work_orders.c.id)).scalars().all()
         assert len(work.waiting(tx, agent.id, 0, 9)) == 2
 

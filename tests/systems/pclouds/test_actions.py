@@ -11,8 +11,8 @@ import pytest
 from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import Pcloud, PcloudAction
 from innkeeper.domain.slices import Dedicating
+from innkeeper.store.pruning import ROWS_MAX
 from innkeeper.store.queries.pclouds import actions as pcloud_actions
-from innkeeper.store.queries.pclouds.actions import PRUNED_MAX
 from innkeeper.store.tables.pclouds import pcloud_actions as pcloud_actions_table
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import members, pclouds
@@ -62,10 +62,10 @@ def test_only_expired_actions_are_deleted(cloud: Cloud) -> None:
 
 
 def test_many_expired_actions_are_deleted_in_steps(cloud: Cloud) -> None:
-    tell(cloud, "enable", TERMS, PRUNED_MAX + 4)
+    tell(cloud, "enable", TERMS, ROWS_MAX + 4)
     tell(cloud, "disable", LATER)
     much_later = replace(LATER, now=LATER.now + timedelta(seconds=1))
-    assert [prune(cloud, much_later) for _ in range(3)] == [PRUNED_MAX, 5, 0]
+    assert [prune(cloud, much_later) for _ in range(3)] == [ROWS_MAX, 5, 0]
     assert [each.action for each in done(cloud)] == ["disable"]
 
 

@@ -27,7 +27,7 @@ from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.systems.compute import booting_volumes
 from innkeeper.systems.compute.booting_volumes import Reserved
 from innkeeper.systems.compute.moves import resizing
-from innkeeper.systems.compute.servers import force_detaching
+from innkeeper.systems.compute.servers import attaching, force_detaching
 from innkeeper.systems.volumes import attachments, transfers, types, volumes
 from innkeeper.systems.volumes.attachments import NewAttachment
 from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, reported
@@ -87,6 +87,24 @@ def test_a_volume_is_attached_and_detached_by_orders(it: VolumeCloud) -> None:
     assert it.status(volume.uuid) == VolumeStatus.AVAILABLE
     with pytest.raises(NotFound):
         it.detach(server, volume.uuid)
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_volume_that_was_detached_while_it_grew_is_available(
+    it: VolumeCloud, *, is_last: bool
+) -> None:
+    server, volume = active(it), it.made(1)
+    it.attach(server, volume.uuid)
+    it.settle_all()
+    it.extend(volume.uuid, 2)
+    it.detach(server, volume.uuid)
+    assert it.status(volume.uuid) == VolumeStatus.EXTENDING
+    grow, detach = it.orders()
+    assert (grow.kind, detach.kind) == (OrderKind.GROW_VOLUME, OrderKind.DETACH_VOLUME)
+    for each in (detach, grow) if is_last else (grow, detach):
+        it.settle(each)
+    grown = it.volume(volume.uuid)
+    assert (grown.status, grown.size_gb) == (VolumeStatus.AVAILABLE, 2)
 
 
 def test_a_failed_attachment_frees_the_volume(it: VolumeCloud) -> None:
@@ -444,6 +462,14 @@ def test_a_moving_server_takes_its_volumes_along(it: VolumeCloud) -> None:
     assert [each["volume_id"] for each in arrive.body["volumes"]] == [volume.uuid]
     it.settle(arrive)
     assert it.status(volume.uuid) == VolumeStatus.IN_USE
+    (attachment,) = it.attachments(server)
+    (shown,) = it.cloud.read(lambda tx: attaching.with_hosts(tx, [attachment]))
+    moved = it.cloud.read(lambda tx: server_rows.by_uuid(tx, server))
+    assert shown == replace(attachment, host=moved.host)
+    assert shown.host != attachment.host
+    it.delete_server(server)
+    it.settle_all()
+    assert it.cloud.read(lambda tx: attaching.with_hosts(tx, [attachment])) == [attachment]
 
 
 def test_an_attachment_whose_order_was_withdrawn_is_undone_by_its_agent(it: VolumeCloud) -> None:

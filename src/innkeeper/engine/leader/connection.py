@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -99,15 +100,15 @@ class LeaderConnection:
         Raises :class:`OSError` or :class:`ValueError` with the reason.
         """
         self._greeting = asyncio.get_running_loop().create_future()
-        is_trusted = False
-        try:
-            await self._dial(address)
-            await self._greet(address)
-            is_trusted = True
-        finally:
-            self._greeting = None
-            if not is_trusted:
-                self._frames.abort()
+        with ExitStack() as unless_proven:
+            # Also if the time is over in the middle.
+            unless_proven.callback(self._frames.abort)
+            try:
+                await self._dial(address)
+                await self._greet(address)
+            finally:
+                self._greeting = None
+            unless_proven.pop_all()
         self._frames.bytes_max = FRAME_MAX
         self._watch = asyncio.get_running_loop().create_task(self._watched())
 

@@ -149,7 +149,9 @@ class PodClouds:
             MEASURES, measure_period_s(self.podding), due, self.measure_one
         )
         if count:
-            await self.engine.write(lambda tx: usage.prune(tx, self.podding, now))
+            deleted = 1
+            while deleted:
+                deleted = await self.engine.write(lambda tx: usage.prune(tx, self.podding, now))
         return count
 
     async def poll_one(self, pod: Pod) -> bool:

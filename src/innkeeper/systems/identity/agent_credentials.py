@@ -52,9 +52,10 @@ def issue(
     """
     secret = key_rings.unpadded_text_of(secret_bytes(ids))
     agent_credentials.prune(tx, now)
-    others = agent_credentials.of_agent(tx, agent_name)
+    known = agent_credentials.of_agent(tx, agent_name)
+    others = [each for each in known if each.expires_at is None or each.expires_at > now]
     if is_replacing:
-        for each in others:
+        for each in known:
             agent_credentials.remove(tx, each.id)
     elif len(others) >= PER_AGENT_MAX:
         raise Conflict(

@@ -48,13 +48,28 @@ NOT_OFFERED = _invariant(
     "Reset the status of the volume.",
     "makes the volume available again",
 )
+UNATTACHED = _invariant(
+    "unattached-volume",
+    "a volume that is reserved, in use, or being attached or detached has an attachment",
+    "Reset the status of the volume to available.",
+    "makes the volume available again",
+)
 WRONG_USAGE = _invariant(
     "wrong-volume-usage",
     "the volume quota usage of a project and a type is the sum over its volumes",
     "Correct the project's volume quota usage in the database.",
     "computes the usage again from the project's volumes",
 )
-INVARIANTS = (UNBACKED, HELD_BY_NONE, IDLE, OF_DELETED, CROWDED, NOT_OFFERED, WRONG_USAGE)
+INVARIANTS = (
+    UNBACKED,
+    HELD_BY_NONE,
+    IDLE,
+    OF_DELETED,
+    CROWDED,
+    NOT_OFFERED,
+    UNATTACHED,
+    WRONG_USAGE,
+)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
@@ -75,6 +90,8 @@ def findings(tx: Tx) -> Iterator[Finding]:
         yield CROWDED.broken(uuid, f"volume {uuid} is attached to {count} servers")
     for (uuid,) in audit.not_offered(tx):
         yield NOT_OFFERED.broken(uuid, f"volume {uuid} awaits a transfer that does not exist")
+    for uuid, status in audit.unattached(tx, attachments.STATUS_OF.values()):
+        yield UNATTACHED.broken(uuid, f"volume {uuid} is {status}, but has no attachment")
     for project, whose, recorded, counted in _wrong_usages(tx):
         yield WRONG_USAGE.broken(
             project,
@@ -118,6 +135,13 @@ def withdraw_offers(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     return told
 
 
+def free_unattached(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Make volumes available that have the status of attachments, but no attachment."""
+    found = {row[0] for row in audit.unattached(tx, attachments.STATUS_OF.values())} & set(keys)
+    attachments.follow(tx, sorted(found), now)
+    return [f"volume {uuid} is available" for uuid in sorted(found)]
+
+
 def count_again(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
     """Set the volume quota usage of projects to the sums over their volumes."""
     told = [
@@ -133,5 +157,6 @@ def count_again(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
 REPAIRS: Mapping[str, Callable[[Tx, Sequence[str], datetime], list[str]]] = {
     OF_DELETED.kind: remove_attachments,
     NOT_OFFERED.kind: withdraw_offers,
+    UNATTACHED.kind: free_unattached,
     WRONG_USAGE.kind: count_again,
 }

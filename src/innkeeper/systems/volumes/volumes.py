@@ -116,16 +116,17 @@ def begin_extend(
     return write(tx, volume, values, now)
 
 
-def end_extend(tx: Tx, volume: Volume, fault: str | None, now: datetime) -> None:
+def end_extend(tx: Tx, volume: Volume, fault: str | None, status: str, now: datetime) -> None:
     """Apply the result of an extension. A failed one leaves the volume at its old size.
 
-    If an administrator has reset the status meanwhile, the status stays.
+    ``status`` is the one after a success. It is not the status before the extension, because the
+    volume may have been detached meanwhile. If an administrator has reset the status meanwhile,
+    the status stays.
     """
     if volume.growing_to_gb is None:
         return
     values: dict[str, Any] = {"growing_to_gb": None, "prior_status": None}
     if fault is None:
-        status = volume.prior_status or VolumeStatus.AVAILABLE
         values["size_gb"] = volume.growing_to_gb
     else:
         _hold(tx, volume, volume.size_gb, volume.project_id, volume.user_id, now)

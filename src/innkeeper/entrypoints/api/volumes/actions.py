@@ -53,7 +53,7 @@ async def _change(call: Call, work: Callable[[Tx, Volume], Any]) -> Answer:
 
 async def extend(call: Call, arguments: Mapping[str, Any]) -> Answer:
     """Make a volume larger."""
-    size_gb, owner = int(arguments["new_size"]), calling.owner(call)
+    size_gb, owner = calling.size("new_size", arguments["new_size"]), calling.owner(call)
     takes_attached = call.options.of(ExtendOptions).takes_attached
     await call.write(
         lambda tx: making_volumes.extend(

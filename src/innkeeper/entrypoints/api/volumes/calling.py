@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
+from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.volumes import Volume
@@ -40,6 +41,20 @@ def project(call: Call) -> tuple[str, str]:
 def one(tx: Tx, call: Call) -> Volume:
     """Return the volume in the path. Raises :class:`NotFound` if the caller may not reach it."""
     return volumes.get(tx, call.params["volume_id"], owner(call))
+
+
+def size(name: str, given: int | str) -> int:
+    """Return a size in GiB. Raises :class:`Invalid` if it is too large for a column.
+
+    The schemas check numbers, but a size may also be a text.
+    """
+    size_gb = int(given)
+    if size_gb > UNIT_MAX:
+        raise Invalid(
+            f"Invalid input for field/attribute {name}. Value: {given}. {given} is greater than "
+            f"the maximum of {UNIT_MAX}"
+        )
+    return size_gb
 
 
 async def decide(call: Call, work: Callable[[Tx, VolumeContext], T]) -> T:

@@ -14,6 +14,7 @@ from innkeeper.domain.volumes import Attachment, AttachStatus, Volume, VolumeSta
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.entrypoints.api.volumes.calling import links, moment
+from innkeeper.systems.compute.servers import attaching
 from innkeeper.systems.volumes import attachments, types, volumes
 
 HOST = "os-vol-host-attr:host"
@@ -29,10 +30,11 @@ class ShownWith:
     attachments: Mapping[str, Sequence[Attachment]] = field(default_factory=dict)
 
 
-def read(tx: Tx, found: Sequence[Volume]) -> ShownWith:
+def read(call: Call, tx: Tx, found: Sequence[Volume]) -> ShownWith:
     """Read what is shown with these volumes."""
     by_volume: dict[str, list[Attachment]] = {}
-    for each in attachments.of_volumes(tx, [volume.uuid for volume in found]):
+    mine = attachments.of_volumes(tx, [volume.uuid for volume in found])
+    for each in attaching.with_hosts(tx, mine) if call.context.is_admin else mine:
         by_volume.setdefault(each.volume_uuid, []).append(each)
     return ShownWith(
         types.by_rows(tx, [each.type_id for each in found]),

@@ -62,7 +62,7 @@ def request(call: Call) -> VolumeRequest:
         uuid=call.site.ids.uuid(),
         project_id=project_id,
         user_id=user_id,
-        size_gb=None if size is None else int(size),
+        size_gb=None if size is None else calling.size("size", size),
         seed=call.site.ids.seed(),
         now=call.now,
         is_admin=call.context.is_admin,
@@ -166,7 +166,7 @@ async def _listed(
         # Read one volume more than is shown, to know whether there is a next page.
         found = pages.page(tx, replace(selected, limit=selected.limit + 1))
         total = pages.count(tx, selected) if with_count else 0
-        return selected, found, view.read(tx, found), total
+        return selected, found, view.read(call, tx, found), total
 
     selected, found, more, total = await call.read(read)
     shown = [show_one(each, more) for each in found[: selected.limit]]
@@ -195,7 +195,7 @@ async def show(call: Call) -> Answer:
 
     def read(tx: Tx) -> tuple[Volume, view.ShownWith]:
         volume = calling.one(tx, call)
-        return volume, view.read(tx, [volume])
+        return volume, view.read(call, tx, [volume])
 
     volume, more = await call.read(read)
     return Answer(200, {"volume": view.full(call, volume, more)})

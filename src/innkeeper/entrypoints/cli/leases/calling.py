@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -25,6 +26,11 @@ OPTIONS = {
     "flavor_id": ("ID", "flavor of a slot, for the type of flavors"),
 }
 """Options for what is to be reserved, by their names in the API."""
+RESOURCE_TYPE = "resource_type"
+QUERY_OWN = frozenset({"start_date", "end_date", "duration_minutes", "lease_id"})
+"""Parameters of the query that are no part of a reservation."""
+# A value may have commas, such as one in JSON. So a pair begins where a name and a "=" follow.
+_NEXT_PAIR = re.compile(r",(?=[^\s,=\"'\[\]{}]+=)")
 
 
 class ReservationCommand(ApiCommand):
@@ -48,17 +54,47 @@ def add_demand(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resource-type",
         metavar="TYPE",
-        default=RESOURCE_TYPES[0],
-        help=f"one of {', '.join(RESOURCE_TYPES)}; the default is the first",
+        help=f"{', '.join(RESOURCE_TYPES)}, or another type of the service; default: the first",
     )
     for name, (metavar, text) in OPTIONS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
+    parser.add_argument(
+        "--reservation",
+        metavar="KEY=VALUE[,KEY=VALUE...]",
+        type=pairs,
+        default={},
+        help="all parameters of a reservation, as 'reservation lease create' takes them; "
+        "parameters of other resource types have no options",
+    )
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Parse the parameters of a reservation, as ``reservation lease create`` takes them."""
+    found: dict[str, str] = {}
+    for each in _NEXT_PAIR.split(text):
+        name, sign, value = each.partition("=")
+        if not sign or not name:
+            raise argparse.ArgumentTypeError(f"must be KEY=VALUE, not {each!r}")
+        if name in QUERY_OWN:
+            raise argparse.ArgumentTypeError(f"{name} is no parameter of a reservation")
+        if name in found:
+            raise argparse.ArgumentTypeError(f"{name} is given twice")
+        found[name] = value
+    return found
 
 
 def demand(parsed_args: argparse.Namespace) -> dict[str, Any]:
-    """Return the query for what is to be reserved."""
-    given = {name: getattr(parsed_args, name) for name in OPTIONS}
-    return {"resource_type": parsed_args.resource_type, **given}
+    """Return the query for what is to be reserved.
+
+    Raises :class:`CommandError` for a parameter that is also an option.
+    """
+    named = {name: getattr(parsed_args, name) for name in (RESOURCE_TYPE, *OPTIONS)}
+    options = {name: each for name, each in named.items() if each is not None}
+    for name in parsed_args.reservation:
+        if name in options:
+            option = f"--{name.replace('_', '-')}"
+            raise osc_exceptions.CommandError(f"--reservation has {name}, so omit {option}.")
+    return {RESOURCE_TYPE: RESOURCE_TYPES[0], **options, **parsed_args.reservation}
 
 
 def intervals(

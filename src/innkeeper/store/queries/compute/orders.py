@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import AgentId, ProviderUuid, ServerId
 from innkeeper.domain.orders import OrderKind, OrderStatus, WorkOrder
-from innkeeper.store import by_ids, records, transactions
+from innkeeper.store import by_ids, pruning, records, transactions
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import hosts, work_orders
@@ -358,21 +358,10 @@ def move(tx: Tx, agent_of: Mapping[str, AgentId]) -> None:
         transactions.note(tx, TOPIC, set(numbers))
 
 
-def prune(tx: Tx, before: datetime, limit: int) -> int:
-    """Delete up to ``limit`` ended orders created before ``before``.
-
-    Returns the number of deleted orders.
-    """
-    old = (
-        sa.select(work_orders.c.id)
-        .where(work_orders.c.status.in_((OrderStatus.DONE, OrderStatus.FAILED)))
-        .where(work_orders.c.created_at < before)
-        .limit(limit)
-    )
-    numbers = list(tx.execute(old).scalars())
-    if numbers:
-        tx.execute(work_orders.delete().where(work_orders.c.id.in_(numbers)))
-    return len(numbers)
+def prune(tx: Tx, before: datetime) -> int:
+    """Delete some ended orders created before ``before``; return the number of deleted orders."""
+    has_ended = work_orders.c.status.in_((OrderStatus.DONE, OrderStatus.FAILED))
+    return pruning.delete_some(tx, work_orders, has_ended & (work_orders.c.created_at < before))
 
 
 def awaited_hosts(tx: Tx, agent_ids: Collection[AgentId]) -> set[tuple[AgentId, str]]:

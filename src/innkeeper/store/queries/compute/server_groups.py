@@ -17,7 +17,7 @@ from innkeeper.domain.grouping import Members, ServerGroup
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import MAY_CHANGE_HOSTS
 from innkeeper.domain.zone_tree import PREFIX_END, ZoneServerState
-from innkeeper.store import by_ids
+from innkeeper.store import by_ids, pruning
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import migrations, server_group_members, server_groups, servers
@@ -194,7 +194,7 @@ def remove_members(tx: Tx, uuids: Collection[str]) -> None:
 
 
 def prune_of_parents(tx: Tx, before: datetime) -> int:
-    """Delete groups of zone parents that are older than ``before``, and have no member left.
+    """Delete some groups of zone parents older than ``before`` that have no member left.
 
     Returns their number.
     """
@@ -207,7 +207,8 @@ def prune_of_parents(tx: Tx, before: datetime) -> int:
         & ~member.where(_IS_MEMBER)
         & ~member.where(_IS_BELOW)
     )
-    empty = [row[0] for row in tx.execute(sa.select(group.id).where(is_empty))]
+    some = sa.select(group.id).where(is_empty).limit(pruning.ROWS_MAX)
+    empty = [row[0] for row in tx.execute(some)]
     for group_id in empty:
         remove(tx, group_id)
     return len(empty)

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.identity import AgentCredential
-from innkeeper.store import invalidations, records
+from innkeeper.store import invalidations, pruning, records
 from innkeeper.store.tables.identity import agent_credentials
 from innkeeper.store.transactions import Tx
 
@@ -59,6 +59,6 @@ def remove(tx: Tx, credential_id: str) -> bool:
     return result.rowcount > 0
 
 
-def prune(tx: Tx, now: datetime) -> None:
-    """Delete expired credentials."""
-    tx.execute(agent_credentials.delete().where(agent_credentials.c.expires_at <= now))
+def prune(tx: Tx, now: datetime) -> int:
+    """Delete some expired credentials; return their number."""
+    return pruning.delete_some(tx, agent_credentials, agent_credentials.c.expires_at <= now)

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.errors import AlreadyExists
 from innkeeper.domain.identity import Assignment, Project, Role, User
-from innkeeper.store import by_ids, invalidations, records
+from innkeeper.store import by_ids, invalidations, pruning, records
 from innkeeper.store.by_ids import Rows
 from innkeeper.store.tables.identity import (
     projects,
@@ -282,8 +282,8 @@ def revoke_token(tx: Tx, audit_id: str, expires_at: datetime) -> None:
 
 
 def prune_revoked_tokens(tx: Tx, now: datetime) -> int:
-    """Delete records of revoked tokens that have expired; return the number of records."""
-    return tx.execute(revoked_tokens.delete().where(revoked_tokens.c.expires_at < now)).rowcount
+    """Delete some records of revoked tokens that have expired; return the number of records."""
+    return pruning.delete_some(tx, revoked_tokens, revoked_tokens.c.expires_at < now)
 
 
 def secret(tx: Tx, name: str) -> str | None:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
+from innkeeper.store import pruning
 from innkeeper.store.tables.identity import login_failures
 from innkeeper.store.transactions import Tx
 
@@ -36,9 +37,9 @@ def remove(tx: Tx, subject: str, source: str | None = None) -> None:
     tx.execute(statement)
 
 
-def prune(tx: Tx, before: datetime) -> None:
-    """Delete records whose last failure was before ``before``."""
-    tx.execute(login_failures.delete().where(login_failures.c.last_at < before))
+def prune(tx: Tx, before: datetime) -> int:
+    """Delete some records whose last failure was before ``before``; return their number."""
+    return pruning.delete_some(tx, login_failures, login_failures.c.last_at < before)
 
 
 def size(tx: Tx) -> int:

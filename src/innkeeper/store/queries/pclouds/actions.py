@@ -8,13 +8,11 @@ import sqlalchemy as sa
 
 from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import PcloudAction
-from innkeeper.store import records
+from innkeeper.store import pruning, records
 from innkeeper.store.tables.pclouds import pcloud_actions
 from innkeeper.store.transactions import Tx
 
 _ACTIONS = sa.select(*records.columns(pcloud_actions, PcloudAction))
-PRUNED_MAX = 1000
-"""The maximum number of rows that one transaction prunes, since other writers wait for it."""
 
 
 def add(
@@ -67,11 +65,11 @@ def page(
 
 
 def prune(tx: Tx, before: datetime) -> int:
-    """Delete up to :data:`PRUNED_MAX` actions before ``before``; return how many were deleted.
+    """Delete some actions before ``before``; return how many were deleted.
 
     Ids increase with time, so the oldest rows have the lowest ids.
     """
-    oldest = sa.select(pcloud_actions.c.id).order_by(pcloud_actions.c.id).limit(PRUNED_MAX)
+    oldest = sa.select(pcloud_actions.c.id).order_by(pcloud_actions.c.id).limit(pruning.ROWS_MAX)
     rows = tx.execute(oldest).scalars().all()
     if not rows:
         return 0

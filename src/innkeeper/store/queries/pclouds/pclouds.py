@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.pclouds import Pcloud, SizePolicy
-from innkeeper.store import by_ids, records
+from innkeeper.store import by_ids, pruning, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.pclouds import pcloud_projects, pcloud_tokens, pclouds
 from innkeeper.store.transactions import Tx
@@ -196,5 +196,5 @@ def forget_answers(tx: Tx, row: int) -> None:
 
 
 def forget_before(tx: Tx, moment: datetime) -> int:
-    """Delete answers stored before ``moment``; return the number of deleted answers."""
-    return tx.execute(pcloud_tokens.delete().where(pcloud_tokens.c.created_at < moment)).rowcount
+    """Delete some answers stored before ``moment``; return the number of deleted answers."""
+    return pruning.delete_some(tx, pcloud_tokens, pcloud_tokens.c.created_at < moment)

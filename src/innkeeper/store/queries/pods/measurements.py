@@ -8,7 +8,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from innkeeper.domain.pods import PodMeasurement
-from innkeeper.store import records
+from innkeeper.store import pruning, records
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.pods import pod_measurements, pods
 from innkeeper.store.transactions import Tx
@@ -59,7 +59,7 @@ def of_pod(
 
 
 def prune(tx: Tx, before: datetime) -> int:
-    """Delete old measurements, except the newest of each pod. Return their number."""
+    """Delete some old measurements, but not the newest of each pod. Return their number."""
     kept = [each.id for each in newest(tx).values()]
-    query = pod_measurements.delete().where(_C.measured_at < before)
-    return tx.execute(query.where(_C.id.not_in(kept))).rowcount
+    is_old = (_C.measured_at < before) & _C.id.not_in(kept)
+    return pruning.delete_some(tx, pod_measurements, is_old)

@@ -108,3 +108,14 @@ def not_offered(tx: Tx) -> Rows:
         .where(volume_transfers.c.id.is_(None))
     )
     return list(tx.execute(query))
+
+
+def unattached(tx: Tx, statuses: Collection[str]) -> Rows:
+    """Return volumes in these statuses without an attachment, as rows of (uuid, status)."""
+    query = (
+        sa.select(volumes.c.uuid, volumes.c.status)
+        .outerjoin(volume_attachments, volume_attachments.c.volume_uuid == volumes.c.uuid)
+        .where(volumes.c.status.in_(sorted(statuses)))
+        .where(volume_attachments.c.id.is_(None))
+    )
+    return list(tx.execute(query))

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.errors import AlreadyExists
 from innkeeper.domain.zone_tree import ZoneParent
-from innkeeper.store import invalidations, records
+from innkeeper.store import invalidations, pruning, records
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.zones import hop_ids, zone_parents
 from innkeeper.store.transactions import Tx
@@ -91,5 +91,5 @@ def is_spent(tx: Tx, hop_id: str) -> bool:
 
 
 def prune(tx: Tx, now: datetime) -> int:
-    """Delete the ids of requests that have expired. Return their number."""
-    return tx.execute(hop_ids.delete().where(hop_ids.c.expires_at <= now)).rowcount
+    """Delete some ids of requests that have expired. Return their number."""
+    return pruning.delete_some(tx, hop_ids, hop_ids.c.expires_at <= now)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from innkeeper.domain.errors import AlreadyExists
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zone_tree import ZoneServer, ZoneServerState
-from innkeeper.store import by_ids, records
+from innkeeper.store import by_ids, pruning, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.zones import child_zones, used_entries, zone_servers
@@ -266,5 +266,5 @@ def use_many(tx: Tx, used_: Sequence[UsedEntry]) -> None:
 
 
 def prune_entries(tx: Tx, now: datetime) -> int:
-    """Delete entries that have expired. Return their number."""
-    return tx.execute(used_entries.delete().where(used_entries.c.expires_at <= now)).rowcount
+    """Delete some entries that have expired. Return their number."""
+    return pruning.delete_some(tx, used_entries, used_entries.c.expires_at <= now)

@@ -38,8 +38,8 @@ from innkeeper.systems.compute.servers.results import (
 )
 
 SWEEP_MAX = 500
-"""The maximum number of orders that one sweep ends, and the maximum number that it deletes. Ending
-500 builds takes up to 0.2 s, during which all other writes wait."""
+"""The maximum number of orders that one sweep ends. Ending 500 builds takes up to 0.2 s, during
+which all other writes wait."""
 FAILURE_LINES = 4
 """The result of a failed build moves allocations, a server and an order to another host. It takes
 four to eight times as long as that of a build that succeeded."""
@@ -244,7 +244,7 @@ def sweep(
     now: datetime,
     settings: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
 ) -> int:
-    """End orders that timed out, and delete old orders. Return how much was done.
+    """End orders that timed out. Return how much was done.
 
     An order that timed out counts as failed. The consequences are safe even if the agent has
     carried out the order. Overdue cleanups and offloads are repeated. Servers that have been
@@ -270,4 +270,9 @@ def sweep(
     if settings.shelved_offload_time > 0:
         before = now - timedelta(seconds=settings.shelved_offload_time)
         count += shelving.offload_due(tx, before, SWEEP_MAX, now)
-    return count + orders.prune(tx, now - timedelta(seconds=KEPT_S), SWEEP_MAX)
+    return count
+
+
+def prune(tx: Tx, now: datetime) -> int:
+    """Delete some of the orders that ended long ago. Return their number."""
+    return orders.prune(tx, now - timedelta(seconds=KEPT_S))

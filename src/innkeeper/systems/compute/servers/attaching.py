@@ -7,6 +7,8 @@ agent has confirmed that nothing is left.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,12 +21,14 @@ from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.volumes import (
     Attachment,
     AttachMode,
+    AttachOrigin,
     AttachStatus,
     Volume,
     VolumeBusy,
     VolumeStatus,
 )
 from innkeeper.store.queries.compute import hosts, orders, server_actions
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import volume_orders
@@ -150,6 +154,24 @@ def detach(tx: Tx, uuid: str, initiator: Initiator, volume_uuid: str, *, now: da
     actions.order_home(tx, server, kind, order_body(tx, changed), initiator.request_id, now)
 
 
+def with_hosts(tx: Tx, mine: Iterable[Attachment]) -> list[Attachment]:
+    """Return attachments with the hosts on which their servers are now.
+
+    An attachment keeps the host where it was made. The server may have moved since, and an
+    attachment that was made with the server has none.
+    """
+    found = list(mine)
+    by_agents = [each for each in found if each.origin == AttachOrigin.SERVER]
+    known = server_rows.alive(tx, {each.server_uuid or "" for each in by_agents})
+    hosts = {str(each.uuid): each.host for each in known}
+    return [
+        dataclasses.replace(each, host=hosts.get(each.server_uuid or "", each.host))
+        if each.origin == AttachOrigin.SERVER
+        else each
+        for each in found
+    ]
+
+
 def update(
     tx: Tx, uuid: str, initiator: Initiator, volume_uuid: str, *, deletes: bool, now: datetime
 ) -> None:
@@ -272,7 +294,8 @@ def apply_grow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
     if volume is not None:
         fault = None if result.is_ok else owner_message(order, result)
-        volumes.end_extend(tx, volume, fault, now)
+        status = attachments.status_of(attachments.of_volumes(tx, [volume.uuid]))
+        volumes.end_extend(tx, volume, fault, status, now)
 
 
 def apply_drop(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:

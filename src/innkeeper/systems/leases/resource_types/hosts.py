@@ -9,12 +9,18 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.leases import UNITS_MAX, Demand, Reservation, ResourceTypeName
 from innkeeper.scheduling.leases import requirements
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.leases.resource_types.resource_type import ResolvedDemand, demand_keys, text
+from innkeeper.systems.leases.resource_types.resource_type import (
+    ResolvedDemand,
+    demand_keys,
+    text,
+    with_numbers,
+)
 
+COUNTS = ("min", "max")
 PROPERTIES = ("hypervisor_properties", "resource_properties")
 BEFORE_END = "before_end"
 TEXTS = (*PROPERTIES, BEFORE_END)
-KNOWN = frozenset({"min", "max", *TEXTS})
+KNOWN = frozenset({*COUNTS, *TEXTS})
 
 
 class HostType:
@@ -26,8 +32,8 @@ class HostType:
     def resolve(self, tx: Tx, given: Mapping[str, Any], project_id: str) -> ResolvedDemand:
         """See :class:`.resource_type.ResourceType`."""
         del tx, project_id
-        demand_keys(given, ("min", "max"), KNOWN)
-        least, most = (_count(name, given[name]) for name in ("min", "max"))
+        demand_keys(given, COUNTS, KNOWN)
+        least, most = (_count(name, given[name]) for name in COUNTS)
         if least < 1 or most < 1:
             raise Invalid("Malformed parameter min and max (must be greater than or equal to 1)")
         if most < least:
@@ -66,7 +72,10 @@ class HostType:
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
         """See :class:`.resource_type.ResourceType`."""
-        return {**query, **dict.fromkeys(("min", "max"), 1 if amount is None else amount)}
+        if amount is not None:
+            return {**query, **dict.fromkeys(COUNTS, amount)}
+        given = with_numbers(query, COUNTS)
+        return {"min": 1, "max": given.get("min", 1), **given}
 
 
 def _count(name: str, given: Any) -> int:

@@ -27,6 +27,7 @@ from innkeeper.systems.compute.making_volumes import VolumeContext
 
 LOCAL, VOLUME = "local", "volume"
 INDEX_DIGITS_MAX = 6
+SIZE_DIGITS_MAX = 10
 
 
 def invalid(reason: str) -> Invalid:
@@ -91,7 +92,8 @@ def _size(device: Mapping[str, Any]) -> int | None:
     if text in (None, ""):
         return None
     digits = str(text)
-    if not (digits.isascii() and digits.isdigit()) or not 1 <= int(digits[:12]) <= UNIT_MAX:
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= SIZE_DIGITS_MAX
+    if not is_number or not 1 <= int(digits) <= UNIT_MAX:
         raise invalid("volume_size must be a positive whole number.")
     return int(digits)
 
