@@ -34,6 +34,7 @@ class Fate:
     LOST = "lost"
     LATE = "late"
     REPEATED = "repeated"
+    OVERTAKEN = "overtaken"
     ANSWER_LOST = "answer lost"
     CUT = "cut"
     SENDER_DIES = "sender dies"
@@ -45,6 +46,7 @@ FATES: Mapping[str, float] = {
     Fate.LOST: 0.04,
     Fate.LATE: 0.12,
     Fate.REPEATED: 0.08,
+    Fate.OVERTAKEN: 0.04,
     Fate.ANSWER_LOST: 0.08,
     Fate.CUT: 0.05,
     Fate.SENDER_DIES: 0.05,
@@ -137,6 +139,9 @@ class SimulatedWire:
             await _forever()
         receiver = network.processes[name]
         try:
+            if fate == Fate.OVERTAKEN:
+                # A proxy repeats the request, or somebody has copied it.
+                await asyncio.wait([receiver.serve(request_of(signed))])
             serving = receiver.serve(request_of(signed))
         except ConnectionRefusedError as error:
             raise NotSent("refused") from error

@@ -58,8 +58,8 @@ async def _poll(tree: ZoneTree, child: KnownChild, above: tuple[str, ...]) -> bo
 
     def record(tx: Tx) -> ChildZone | None:
         known = children.found(tx, uuid)
-        if known is None or known.updated_at != child.zone.updated_at:
-            # The answer is about the address, or the password, that it had before.
+        if known is None or known.state.last_seen_at != child.zone.state.last_seen_at:
+            # It was contacted meanwhile, maybe at a new address or with a new password.
             return None
         if fault is None:
             is_above = reached.zone_id in above
