@@ -225,7 +225,7 @@ class Lists:
             if len(found) >= question.limit or not page.has_more:
                 return found[: question.limit], page.has_more or len(found) > question.limit
             marker = page.ids[-1]
-            # Rows that the list does not show must not cost a request each.
+            # Rows that the list does not show must not take a request each.
             asked = replace(asked, limit=max(asked.limit, min(PAGE, 2 * asked.limit)))
         raise PodSilent("the list is too far from its start", may_have_arrived=True)
 

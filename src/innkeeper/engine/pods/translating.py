@@ -10,21 +10,24 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from innkeeper.clients.pod_logins import PodLogin
+from innkeeper.domain.compute import Flavor
 from innkeeper.domain.door import MARK, DoorAmounts, DoorLimits, DoorRequest, Json
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.moves import ENDS_OF_RESIZES
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.domain.slices import Settings
+from innkeeper.domain.volumes import VolumeType
 from innkeeper.engine.pods import plans
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.flavors import flavors
-from innkeeper.systems.pods import routings
+from innkeeper.systems.pods import bindings, routings
 
 IMAGES_OF_PODS = ("createImage", "createBackup", "os-volume_upload_image")
 """Actions that make an image, which only the pod would have."""
+OTHER_GROUP = "What is wanted is made in other places than this one. Make it anew instead."
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +119,14 @@ class Translating:
     async def _resize(self, action: _Action) -> Translated:
         flavor_id = str(action.arguments.get("flavorRef"))
         request, routing = action.request, action.routing
-        flavor = await self._clouds.engine.read(
-            lambda tx: flavors.for_resize(
-                tx, flavor_id, routing.project_id, is_admin=request.caller.is_admin
-            )
-        )
+
+        def look(tx: Tx) -> Flavor:
+            is_admin = request.caller.is_admin
+            flavor = flavors.for_resize(tx, flavor_id, routing.project_id, is_admin=is_admin)
+            self._demand_group(tx, action.pod, flavor.extra_specs)
+            return flavor
+
+        flavor = await self._clouds.engine.read(look)
         own = await self._tenants.of_project(action.pod, routing.project_id)
         await self._pushing.flavor(action.pod, own, flavor)
         wanted = DoorAmounts(flavor.vcpus, flavor.memory_mb, disk_gb=flavor.all_disk_gb)
@@ -137,6 +143,12 @@ class Translating:
         )
         changing = await self._grow(routing, DoorAmounts(size_gb=size_gb), limits)
         return Translated(action.request.body, changing)
+
+    def _demand_group(self, tx: Tx, pod: Pod, specs: Mapping[str, str]) -> None:
+        """Raise :class:`Invalid` if what has these extra specs belongs into pods of other tags."""
+        keys = self._settings.podding.pod_affinity_keys
+        if bindings.group_of_specs(tx, specs, keys) != pod.group:
+            raise Invalid(OTHER_GROUP)
 
     async def _grow(
         self, routing: PodRouting, wanted: DoorAmounts, limits: DoorLimits
@@ -190,7 +202,13 @@ class Translating:
 
     async def _retype(self, action: _Action) -> Translated:
         caller, wanted = action.request.caller, str(action.arguments.get("new_type"))
-        kind = await self._clouds.engine.read(lambda tx: plans.type_of(tx, caller, wanted))
+
+        def look(tx: Tx) -> VolumeType:
+            kind = plans.type_of(tx, caller, wanted)
+            self._demand_group(tx, action.pod, kind.extra_specs)
+            return kind
+
+        kind = await self._clouds.engine.read(look)
         own = await self._tenants.of_project(action.pod, action.routing.project_id)
         await self._pushing.volume_type(action.pod, own, kind)
         settings, row_id, now = self._settings, action.routing.id, self._clouds.clock()
