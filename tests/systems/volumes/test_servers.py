@@ -26,6 +26,7 @@ from innkeeper.store.queries.compute import agents, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.systems.compute import booting_volumes
 from innkeeper.systems.compute.booting_volumes import Reserved
+from innkeeper.systems.compute.hosts import work
 from innkeeper.systems.compute.moves import resizing
 from innkeeper.systems.compute.servers import attaching, force_detaching
 from innkeeper.systems.volumes import attachments, transfers, types, volumes
@@ -261,6 +262,21 @@ def test_a_build_waits_until_its_volumes_are_made(it: VolumeCloud) -> None:
     it.delete_server(server)
     it.settle_all()
     assert it.attachments(server) == []
+
+
+def test_an_agent_that_saw_later_orders_gets_the_build_at_once(it: VolumeCloud) -> None:
+    blank = BlockDevice("blank", size_gb=2, deletes_volume=True)
+    first = it.boot(blank)
+    it.boot(blank)
+    mine, other = it.orders()
+    seen = max(mine.id, other.id)
+    for each in (mine, other):
+        it.settle(each)
+    found = it.cloud.read(lambda tx: work.waiting(tx, AGENT.id, seen, 1000))
+    assert [each.kind for each in found] == [OrderKind.BUILD] * 2
+    assert found[0].server_uuid == first
+    it.settle_all()
+    assert status(it, first) == Status.ACTIVE
 
 
 def test_a_volume_that_cannot_be_made_fails_its_server(it: VolumeCloud) -> None:
