@@ -108,6 +108,26 @@ def test_a_volume_that_was_detached_while_it_grew_is_available(
     assert (grown.status, grown.size_gb) == (VolumeStatus.AVAILABLE, 2)
 
 
+def test_a_volume_does_not_take_the_place_of_the_root_disk(it: VolumeCloud) -> None:
+    server, volume = active(it), it.made(1)
+    with pytest.raises(Invalid, match=r"/dev/vda.* is in use"):
+        it.attach(server, volume.uuid, device="/dev/vda")
+    it.attach(server, volume.uuid, device="/dev/vdc")
+    it.settle_all()
+    assert [each.device for each in it.attachments(server)] == ["/dev/vdc"]
+
+
+def test_a_boot_gives_each_volume_another_device(it: VolumeCloud) -> None:
+    blank = BlockDevice("blank", size_gb=1)
+    second = replace(blank, device="/dev/vdb")
+    server = it.boot(blank, second)
+    devices = [each.device for each in it.attachments(server)]
+    assert devices == ["/dev/vdc", "/dev/vdb"]
+    for wrong in ((second, second), (replace(blank, device="/dev/vda"),)):
+        with pytest.raises(Invalid, match="is in use"):
+            it.boot(*wrong)
+
+
 def test_a_failed_attachment_frees_the_volume(it: VolumeCloud) -> None:
     server, volume = active(it), it.made(1)
     it.attach(server, volume.uuid)
