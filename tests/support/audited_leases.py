@@ -86,7 +86,7 @@ def _slots_lost(tx: Tx, _: Any) -> None:
 
 
 def _flavor_lost(tx: Tx, _: Any) -> None:
-    flavors.delete(tx, _with_slots(tx))
+    flavors.delete(tx, _with_slots(tx), by_lease=True)
 
 
 def _start_lost(tx: Tx, _: Any) -> None:

@@ -26,6 +26,7 @@ from innkeeper.store.queries.compute import agents, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.systems.compute import booting_volumes
 from innkeeper.systems.compute.booting_volumes import Reserved
+from innkeeper.systems.compute.hosts import work
 from innkeeper.systems.compute.moves import resizing
 from innkeeper.systems.compute.servers import attaching, force_detaching
 from innkeeper.systems.volumes import attachments, transfers, types, volumes
@@ -105,6 +106,26 @@ def test_a_volume_that_was_detached_while_it_grew_is_available(
         it.settle(each)
     grown = it.volume(volume.uuid)
     assert (grown.status, grown.size_gb) == (VolumeStatus.AVAILABLE, 2)
+
+
+def test_a_volume_does_not_take_the_place_of_the_root_disk(it: VolumeCloud) -> None:
+    server, volume = active(it), it.made(1)
+    with pytest.raises(Invalid, match=r"/dev/vda.* is in use"):
+        it.attach(server, volume.uuid, device="/dev/vda")
+    it.attach(server, volume.uuid, device="/dev/vdc")
+    it.settle_all()
+    assert [each.device for each in it.attachments(server)] == ["/dev/vdc"]
+
+
+def test_a_boot_gives_each_volume_another_device(it: VolumeCloud) -> None:
+    blank = BlockDevice("blank", size_gb=1)
+    second = replace(blank, device="/dev/vdb")
+    server = it.boot(blank, second)
+    devices = [each.device for each in it.attachments(server)]
+    assert devices == ["/dev/vdc", "/dev/vdb"]
+    for wrong in ((second, second), (replace(blank, device="/dev/vda"),)):
+        with pytest.raises(Invalid, match="is in use"):
+            it.boot(*wrong)
 
 
 def test_a_failed_attachment_frees_the_volume(it: VolumeCloud) -> None:
@@ -261,6 +282,21 @@ def test_a_build_waits_until_its_volumes_are_made(it: VolumeCloud) -> None:
     it.delete_server(server)
     it.settle_all()
     assert it.attachments(server) == []
+
+
+def test_an_agent_that_saw_later_orders_gets_the_build_at_once(it: VolumeCloud) -> None:
+    blank = BlockDevice("blank", size_gb=2, deletes_volume=True)
+    first = it.boot(blank)
+    it.boot(blank)
+    mine, other = it.orders()
+    seen = max(mine.id, other.id)
+    for each in (mine, other):
+        it.settle(each)
+    found = it.cloud.read(lambda tx: work.waiting(tx, AGENT.id, seen, 1000))
+    assert [each.kind for each in found] == [OrderKind.BUILD] * 2
+    assert found[0].server_uuid == first
+    it.settle_all()
+    assert status(it, first) == Status.ACTIVE
 
 
 def test_a_volume_that_cannot_be_made_fails_its_server(it: VolumeCloud) -> None:

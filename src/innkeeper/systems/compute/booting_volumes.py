@@ -60,6 +60,7 @@ def reserve(
     earlier = _earlier(tx, server_ids, len(devices), is_repeat=is_repeat)
     if earlier is not None:
         return _take_over(tx, here, devices, earlier, ids, template.now)
+    named = _named(devices)
     crosses = here.settings.cross_az_attach
     if not crosses:
         template = replace(template, availability_zone=_zone_of(tx, devices, template))
@@ -75,9 +76,7 @@ def reserve(
     fresh = iter(made)
     added: list[str] = []
     for server_id in server_ids:
-        taken: list[str | None] = []
-        if not any(each.boot_index == 0 for each in devices):
-            taken.append("/dev/vda")
+        taken = list(named)
         for each in devices:
             device = each.device or attachments.next_device(taken, is_root=each.boot_index == 0)
             taken.append(device)
@@ -98,6 +97,20 @@ def reserve(
                 attachments.reserve_new(tx, replace(new, volume_uuid=uuid), template.now)
     zone = None if crosses else template.availability_zone
     return Reserved(tuple(added), tuple(each.uuid for each in made), zone)
+
+
+def _named(devices: Sequence[BlockDevice]) -> list[str]:
+    """Return the device names that a body gives, and that of a root disk that is no volume.
+
+    Raises :class:`Invalid` if two of them are the same.
+    """
+    found = [each.device for each in devices if each.device is not None]
+    if not any(each.boot_index == 0 for each in devices):
+        found.append(attachments.ROOT_DEVICE)
+    for each in found:
+        if found.count(each) > 1:
+            raise Invalid(f"The supplied device path ({each}) is in use.")
+    return found
 
 
 def _earlier(

@@ -168,7 +168,7 @@ def _extra_specs(reservation: Reservation, group: str | None) -> dict[str, str]:
 def withdraw(tx: Tx, reservation: Reservation) -> None:
     """Remove the flavor and the group, so that no new servers can use the slots."""
     if flavors.by_public_ids(tx, [reservation.uuid]):
-        flavors.delete(tx, reservation.uuid)
+        flavors.delete(tx, reservation.uuid, by_lease=True)
     if reservation.group_uuid is not None:
         try:
             groups.delete(tx, reservation.group_uuid)

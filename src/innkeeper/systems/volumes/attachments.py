@@ -255,14 +255,16 @@ def order_item(attachment: Attachment, volume: Volume, pool: str | None) -> dict
     }
 
 
+ROOT_DEVICE = "/dev/vda"
+"""The disk that a server boots from, whether it is a volume or not."""
 DEVICES = tuple(f"/dev/vd{letter}" for letter in "bcdefghijklmnopqrstuvwxyz")
 
 
 def next_device(taken: Iterable[str | None], *, is_root: bool = False) -> str:
     """Return the first free device name of a server. Raises :class:`Conflict` if none is left."""
     used = set(taken)
-    if is_root and "/dev/vda" not in used:
-        return "/dev/vda"
+    if is_root and ROOT_DEVICE not in used:
+        return ROOT_DEVICE
     for each in DEVICES:
         if each not in used:
             return each

@@ -166,12 +166,21 @@ def held(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
 
 
 def deliver_held(tx: Tx, order: OpenOrder, body: Mapping[str, Any], now: datetime) -> None:
-    """Deliver a held order with this body from now on. The commit wakes its agent."""
+    """Deliver a held order with this body from now on. The commit wakes its agent.
+
+    The order gets a new number. Agents ask for orders after the newest one that they know, so
+    they would find an old number only with their next poll for all orders.
+    """
+    is_held = (work_orders.c.id == order.id) & (work_orders.c.status == OrderStatus.HELD)
+    row = tx.execute(work_orders.select().where(is_held)).first()
+    if row is None or not tx.execute(work_orders.delete().where(is_held)).rowcount:
+        return
+    # A column without a value stays NULL. In a column of JSON, None would be JSON's null.
+    kept = {name: each for name, each in row._asdict().items() if each is not None}
+    del kept["id"]
     values = {"status": OrderStatus.WAITING, "body": dict(body), "created_at": now}
-    statement = work_orders.update().where(work_orders.c.id == order.id)
-    statement = statement.where(work_orders.c.status == OrderStatus.HELD)
-    if tx.execute(statement.values(**values, updated_at=now)).rowcount:
-        transactions.note(tx, TOPIC, {str(order.agent_id)})
+    tx.execute(work_orders.insert().values(**{**kept, **values, "updated_at": now}))
+    transactions.note(tx, TOPIC, {str(order.agent_id)})
 
 
 def clearing(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:

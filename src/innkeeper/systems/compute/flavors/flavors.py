@@ -78,9 +78,20 @@ def describe(tx: Tx, flavor_id: str, description: str | None, *, now: datetime) 
     return dataclasses.replace(flavor, description=description, updated_at=now)
 
 
-def delete(tx: Tx, flavor_id: str) -> None:
+def _editable(tx: Tx, flavor_id: str, *, by_lease: bool = False) -> Flavor:
+    """Return a flavor. Raises :class:`Conflict` for that of a lease, unless the lease edits it.
+
+    Without its flavor, nobody could use the slots of an active lease.
+    """
+    flavor = get(tx, flavor_id, None, is_admin=True)
+    if not by_lease and flavor.flavor_id in demands.reservations_of(demands.of(flavor, {})):
+        raise Conflict(f"Flavor {flavor_id} belongs to a lease. Change the lease instead.")
+    return flavor
+
+
+def delete(tx: Tx, flavor_id: str, *, by_lease: bool = False) -> None:
     """Delete a flavor. Its servers keep a copy of it."""
-    flavors.delete(tx, get(tx, flavor_id, None, is_admin=True).id)
+    flavors.delete(tx, _editable(tx, flavor_id, by_lease=by_lease).id)
 
 
 def add_extra_specs(
@@ -94,13 +105,13 @@ def add_extra_specs(
     demands.refuse_groups(added)
     if is_checked:
         check_extra_specs(added)
-    flavor = get(tx, flavor_id, None, is_admin=True)
+    flavor = _editable(tx, flavor_id)
     flavors.replace_extra_specs(tx, flavor, {**flavor.extra_specs, **added}, now)
 
 
 def remove_extra_spec(tx: Tx, flavor_id: str, key: str, *, now: datetime) -> None:
     """Remove one extra spec of a flavor."""
-    flavor = get(tx, flavor_id, None, is_admin=True)
+    flavor = _editable(tx, flavor_id)
     extra_spec(flavor, key)
     kept = {name: value for name, value in flavor.extra_specs.items() if name != key}
     flavors.replace_extra_specs(tx, flavor, kept, now)

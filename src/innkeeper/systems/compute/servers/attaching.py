@@ -84,7 +84,8 @@ def attach(
     if home is not None:
         _demand_reach(tx, volume, server, home, crosses_zones=crosses_zones)
     mine = attachments.of_servers(tx, [server.uuid])
-    taken = [each.device for each in mine]
+    # A server that boots from no volume has its own disk there.
+    taken = [attachments.ROOT_DEVICE, *(each.device for each in mine)]
     if wanted.device is not None and wanted.device in taken:
         raise Invalid(f"The supplied device path ({wanted.device}) is in use.")
     new = NewAttachment(
