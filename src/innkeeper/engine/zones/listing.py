@@ -102,8 +102,10 @@ class ServerLists:
         A child that is disabled, inactive or late is not asked, because each list would wait for
         it.
         """
-        missing = [each.zone.name for each in asked if not self._is_awaited(each.zone)]
-        asked = [each for each in asked if self._is_awaited(each.zone)]
+        # Each child is judged once, because it may become late in the meantime.
+        verdicts = [(each, self._is_awaited(each.zone)) for each in asked]
+        missing = [each.zone.name for each, is_awaited in verdicts if not is_awaited]
+        asked = [each for each, is_awaited in verdicts if is_awaited]
         timeout_s = self._parts.zoning.zone_request_timeout_s
         tree = self._tree.below(question.caller.hop, timeout_s)
         had_time = tree.time_left_ms >= LATE_SHARE * timeout_s * 1000
