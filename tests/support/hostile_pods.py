@@ -7,8 +7,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
+
 from innkeeper.clients.pod_logins import PodLogin
 from tests.support.hostile_zones import Asked, HostileZone, Raw, hostile_zone, http
+from tests.support.pod_processes import PODS
+from tests.support.running import Running
+
+GATEWAY: dict[str, Any] = {
+    "role": "gateway",
+    "region_name": "Top",
+    "apis": ["identity", "compute", "image", "volume", "pods"],
+}
+"""The settings of a door in the process of a test."""
 
 EXPIRES = "2099-01-01T00:00:00.000000Z"
 STATISTICS = {
@@ -84,3 +95,11 @@ def hostile_pod() -> Iterator[HostilePod]:
         pod = HostilePod(zone)
         zone.answers = pod.answer
         yield pod
+
+
+def add_pod(door: Running, name: str, pod: HostilePod) -> None:
+    """Let a door know a pod."""
+    login = {"username": "door", "password": "any", "project_name": "door"}
+    body = {"pod": {"pod_name": name, "az_name": "az1", "auth_url": pod.url, **login}}
+    answer = door.call("POST", f"{PODS}/pods", json=body)
+    assert answer.status_code == httpx.codes.CREATED, answer.text

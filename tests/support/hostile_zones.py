@@ -18,6 +18,13 @@ END = b"\r\n\r\n"
 ZONE_ID = "7d0a3c1e-0000-4000-8000-000000000001"
 BLOB = "c2VhbGVk"
 BEST = -1e6
+EAST: dict[str, Any] = {
+    "zone_name": "east",
+    "allow_admin_api": True,
+    "enable_zone_routing": True,
+    "build_plan_encryption_key": ["c286696d887c9aa0611bbb3e2025a45b"],
+}
+"""The settings of a zone whose children a test plays."""
 DRIP_S = 0.05
 READ_BYTES = 65536
 

@@ -13,20 +13,16 @@ from uuid import UUID, uuid4
 import httpx
 
 from innkeeper.wiring import DATABASE_FILE
-from tests.support.hostile_zones import BLOB, Asked, HostileZone, Raw, hostile_zone, http
+from tests.support.hostile_zones import BLOB, EAST, Asked, HostileZone, Raw, hostile_zone, http
 from tests.support.running import Running, running
 from tests.support.zone_parents import Parent
 
-KEY = "c286696d887c9aa0611bbb3e2025a45b"
 USER = "ann:lab"
 NEWEST = {"openstack-api-version": "compute 2.100"}
 ROOM = 4
 """How many servers fit in the zone itself, if it has a host."""
 SETTINGS: dict[str, Any] = {
-    "zone_name": "east",
-    "allow_admin_api": True,
-    "enable_zone_routing": True,
-    "build_plan_encryption_key": [KEY],
+    **EAST,
     "zone_poll_interval_s": 3600,
     "zone_select_timeout_s": 5,
     "zone_request_timeout_s": 5,

@@ -106,3 +106,10 @@ class PodResource:
     mark: str | None
     amounts: DoorAmounts | None
     servers: tuple[str, ...] = ()
+
+
+def message_of(told: Json) -> str:
+    """Return the message of an error as the APIs write it; empty if there is none."""
+    fault = next(iter(told.values()), None) if isinstance(told, Mapping) else None
+    message = fault.get("message") if isinstance(fault, Mapping) else None
+    return message if isinstance(message, str) else ""

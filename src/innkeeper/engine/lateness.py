@@ -6,8 +6,12 @@ asks several services at once would wait for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
+
+Service = TypeVar("Service")
 
 RARE_POLLS_S = 60.0
 """With longer times between two polls, a service that was late once would be left out for too long.
@@ -38,3 +42,17 @@ class Lateness:
         """
         since = self._since.get(uuid)
         return since is not None and (last_seen_at is None or last_seen_at <= since)
+
+
+def divided(
+    found: Iterable[Service], is_awaited: Callable[[Service], bool]
+) -> tuple[list[Service], list[Service]]:
+    """Return the services that a request asks, and those that it leaves out.
+
+    Each service is judged once: it may become late in the meantime.
+    """
+    asked: list[Service] = []
+    left_out: list[Service] = []
+    for each in found:
+        (asked if is_awaited(each) else left_out).append(each)
+    return asked, left_out

@@ -7,25 +7,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
 from innkeeper.engine.pods.comparing import PODS_AT_ONCE
 from innkeeper.engine.pods.reconciling import Reconciling
-from tests.support.hostile_pods import HostilePod, hostile_pod
+from tests.support.hostile_pods import GATEWAY, HostilePod, add_pod, hostile_pod
 from tests.support.hostile_zones import Asked, Raw, http
-from tests.support.pod_processes import PODS
 from tests.support.running import Running, running
 
 pytestmark = pytest.mark.timeout(300)
 
-SETTINGS: dict[str, Any] = {
-    "role": "gateway",
-    "region_name": "Top",
-    "apis": ["identity", "compute", "image", "volume", "pods"],
-}
 SERVERS = "/servers/detail"
 PATIENCE_S = 1.0
 """So long a list waits for one more than there may be at once."""
@@ -33,7 +25,7 @@ PATIENCE_S = 1.0
 
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[Running]:
-    with running(tmp_path, **SETTINGS) as made:
+    with running(tmp_path, **GATEWAY) as made:
         yield made
 
 
@@ -52,16 +44,7 @@ def pods(door: Running) -> Iterator[list[HostilePod]]:
             pod.answers["/v3/projects"] = http({"projects": []})
             pod.answers["/volumes/detail"] = http({"volumes": []})
             pod.answers[SERVERS] = http({"servers": []})
-            wanted = {
-                "pod_name": f"p{number}",
-                "az_name": "az1",
-                "auth_url": pod.url,
-                "username": "door",
-                "password": "any",
-                "project_name": "door",
-            }
-            answer = door.call("POST", f"{PODS}/pods", json={"pod": wanted})
-            assert answer.status_code == httpx.codes.CREATED, answer.text
+            add_pod(door, f"p{number}", pod)
         yield made
 
 

@@ -10,18 +10,13 @@ from urllib.parse import parse_qs
 import httpx
 import pytest
 
-from tests.support.hostile_pods import HostilePod, hostile_pod
+from tests.support.hostile_pods import GATEWAY, HostilePod, add_pod, hostile_pod
 from tests.support.hostile_zones import Asked, Raw, http
 from tests.support.pod_processes import PODS
 from tests.support.running import Running, running
 
 pytestmark = pytest.mark.timeout(300)
 
-SETTINGS: dict[str, Any] = {
-    "role": "gateway",
-    "region_name": "Top",
-    "apis": ["identity", "compute", "image", "volume", "pods"],
-}
 COMPUTE = "/compute/v2.1"
 SMALL = {"vcpus": 1, "ram": 64, "disk": 1}
 USER = "user:acme"
@@ -43,11 +38,8 @@ def pod() -> Iterator[HostilePod]:
 
 @pytest.fixture
 def door(tmp_path: Path, pod: HostilePod) -> Iterator[Running]:
-    with running(tmp_path, **SETTINGS) as made:
-        login = {"username": "door", "password": "any", "project_name": "door"}
-        body = {"pod": {"pod_name": "p1", "az_name": "az1", "auth_url": pod.url, **login}}
-        answer = made.call("POST", f"{PODS}/pods", json=body)
-        assert answer.status_code == httpx.codes.CREATED, answer.text
+    with running(tmp_path, **GATEWAY) as made:
+        add_pod(made, "p1", pod)
         flavor = {"flavor": {"id": "g", "name": "g", **SMALL}}
         made.call("POST", f"{COMPUTE}/flavors", json=flavor)
         yield made

@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from innkeeper.engine.pods.refusals import PODS_MAX
-from tests.support.hostile_pods import HostilePod, hostile_pod
+from tests.support.hostile_pods import GATEWAY, HostilePod, add_pod, hostile_pod
 from tests.support.hostile_zones import Asked, Raw, http
 from tests.support.pod_processes import PODS
 from tests.support.running import Running, running
 
 pytestmark = pytest.mark.timeout(300)
 
-SETTINGS: dict[str, Any] = {
-    "role": "gateway",
-    "region_name": "Top",
-    "apis": ["identity", "compute", "image", "volume", "pods"],
-}
 VOLUMES = "/volume/v3/volumes"
 USER = "user:acme"
 TOO_MANY = f"{PODS_MAX} places refused this request, and no more are asked."
@@ -30,7 +24,7 @@ TOO_MANY = f"{PODS_MAX} places refused this request, and no more are asked."
 
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[Running]:
-    with running(tmp_path, **SETTINGS) as made:
+    with running(tmp_path, **GATEWAY) as made:
         yield made
 
 
@@ -51,16 +45,7 @@ def pods(door: Running) -> Iterator[list[HostilePod]]:
     with ExitStack() as ends:
         made = [refusing(ends.enter_context(hostile_pod())) for _ in range(PODS_MAX + 1)]
         for number, pod in enumerate(made):
-            wanted = {
-                "pod_name": f"p{number}",
-                "az_name": "az1",
-                "auth_url": pod.url,
-                "username": "door",
-                "password": "any",
-                "project_name": "door",
-            }
-            answer = door.call("POST", f"{PODS}/pods", json={"pod": wanted})
-            assert answer.status_code == httpx.codes.CREATED, answer.text
+            add_pod(door, f"p{number}", pod)
         yield made
 
 

@@ -6,20 +6,17 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
 import pytest
 
 from innkeeper.engine.pods.looking import Looking
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.systems.pods import pods
-from tests.support.hostile_pods import hostile_pod
+from tests.support.hostile_pods import GATEWAY, add_pod, hostile_pod
 from tests.support.hostile_zones import Asked, Raw, drip, http
-from tests.support.pod_processes import PODS
 from tests.support.running import Running, running
 
 pytestmark = pytest.mark.timeout(300)
 
-APIS = ["identity", "compute", "image", "volume", "pods"]
 PARTS = "/attachments/detail"
 BEGUN = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n"
 
@@ -56,12 +53,8 @@ def is_asked_again(door: Running) -> bool:
 def test_a_list_of_many_pages_makes_no_pod_late(
     tmp_path: Path, answer: Callable[[Asked], Raw], expected: bool
 ) -> None:
-    settings = {"role": "gateway", "region_name": "Top", "apis": APIS, "pod_request_timeout_s": 1.0}
-    with running(tmp_path, **settings) as door, hostile_pod() as pod:
+    with running(tmp_path, **GATEWAY, pod_request_timeout_s=1.0) as door, hostile_pod() as pod:
         pod.answers["/v3/auth/tokens"] = lambda _: pod.token()
         pod.answers[PARTS] = answer
-        login = {"username": "door", "password": "any", "project_name": "door"}
-        body = {"pod": {"pod_name": "p1", "az_name": "az1", "auth_url": pod.url, **login}}
-        answered = door.call("POST", f"{PODS}/pods", json=body)
-        assert answered.status_code == httpx.codes.CREATED, answered.text
+        add_pod(door, "p1", pod)
         assert is_asked_again(door) is expected

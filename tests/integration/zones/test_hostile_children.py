@@ -21,6 +21,7 @@ from innkeeper.systems.zones import remote
 from tests.support.hostile_zones import (
     BEST,
     BLOB,
+    EAST,
     Asked,
     HostileZone,
     Raw,
@@ -35,7 +36,6 @@ from tests.support.running import Running, running
 
 pytestmark = pytest.mark.timeout(300)
 
-KEY = "c286696d887c9aa0611bbb3e2025a45b"
 USER, OTHER = "ann:lab", "bob:office"
 NEWEST = "compute 2.96"
 LINK = {"rel": "self", "href": "http://elsewhere.example.org/v2.1/servers/1"}
@@ -152,10 +152,7 @@ def _wanted(count: int) -> Any:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     settings = {
-        "zone_name": "east",
-        "allow_admin_api": True,
-        "enable_zone_routing": True,
-        "build_plan_encryption_key": [KEY],
+        **EAST,
         "zone_select_timeout_s": 0.7,
         "zone_request_timeout_s": 0.7,
         "zone_requests_max": 2,

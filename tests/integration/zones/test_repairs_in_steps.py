@@ -22,7 +22,7 @@ from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.store.queries.zones import children
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.zones import remote
-from tests.support.hostile_zones import ZONE_ID, Asked, HostileZone, Raw, hostile_zone, http
+from tests.support.hostile_zones import EAST, ZONE_ID, Asked, HostileZone, Raw, hostile_zone, http
 from tests.support.running import Running, running
 from tests.support.zone_parents import COMPUTE
 from tests.support.zone_processes import SOON_S
@@ -30,14 +30,7 @@ from tests.support.zone_repairs import carry_out
 
 pytestmark = pytest.mark.timeout(300)
 
-KEY = "c286696d887c9aa0611bbb3e2025a45b"
-SETTINGS: dict[str, Any] = {
-    "zone_name": "east",
-    "allow_admin_api": True,
-    "enable_zone_routing": True,
-    "build_plan_encryption_key": [KEY],
-    "zone_poll_interval_s": 3600,
-}
+SETTINGS: dict[str, Any] = {**EAST, "zone_poll_interval_s": 3600}
 HELD = "/zones/servers"
 OLD = timedelta(hours=1)
 BATCHES = 5

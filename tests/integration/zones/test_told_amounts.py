@@ -9,22 +9,15 @@ import httpx
 import pytest
 
 from innkeeper.engine.zones.repairing import Repairer
-from tests.support.hostile_zones import Asked, HostileZone, Raw, hostile_zone, http
+from tests.support.hostile_zones import EAST, Asked, HostileZone, Raw, hostile_zone, http
 from tests.support.running import Running, running
 from tests.support.zone_parents import COMPUTE, FLAVOR, NEWEST
 from tests.support.zone_repairs import carry_out
 
 pytestmark = pytest.mark.timeout(300)
 
-KEY = "c286696d887c9aa0611bbb3e2025a45b"
 USER = "ann:lab"
-SETTINGS: dict[str, Any] = {
-    "zone_name": "east",
-    "allow_admin_api": True,
-    "enable_zone_routing": True,
-    "build_plan_encryption_key": [KEY],
-    "zone_poll_interval_s": 3600,
-}
+SETTINGS: dict[str, Any] = {**EAST, "zone_poll_interval_s": 3600}
 
 
 @pytest.fixture

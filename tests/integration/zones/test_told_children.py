@@ -15,13 +15,12 @@ import pytest
 
 from innkeeper.domain.zone_tree import ZoneServerState
 from innkeeper.systems.zones import remote
-from tests.support.hostile_zones import Asked, HostileZone, hostile_zone, http, ids_in
+from tests.support.hostile_zones import EAST, Asked, HostileZone, hostile_zone, http, ids_in
 from tests.support.running import Running, running
 from tests.support.zone_parents import parent_of
 
 pytestmark = pytest.mark.timeout(300)
 
-KEY = "c286696d887c9aa0611bbb3e2025a45b"
 USER = "ann:lab"
 OWN_HOST, ADDRESS = "rack-of-the-parent-7", "192.0.2.77"
 NEWEST = "compute 2.96"
@@ -83,10 +82,7 @@ def body(hints: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def running_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     settings = {
-        "zone_name": "east",
-        "allow_admin_api": True,
-        "enable_zone_routing": True,
-        "build_plan_encryption_key": [KEY],
+        **EAST,
         "zone_select_timeout_s": 2,
         "zone_request_timeout_s": 2,
         "zone_poll_interval_s": 3600,

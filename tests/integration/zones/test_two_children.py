@@ -20,21 +20,17 @@ from innkeeper.engine.maintenance.zone_audit import SILENT, UNKNOWN_MAX
 from innkeeper.engine.zones.known_children import KNOWN_FOR_S
 from innkeeper.wiring import DATABASE_FILE
 from tests.support import forked
-from tests.support.hostile_zones import Asked, HostileZone, Raw, hostile_zone, http, ids_in
+from tests.support.hostile_zones import EAST, Asked, HostileZone, Raw, hostile_zone, http, ids_in
 from tests.support.running import Running, running
 from tests.support.several import environment
 from tests.support.zone_processes import wait_for
 
 pytestmark = pytest.mark.timeout(300)
 
-KEY = "c286696d887c9aa0611bbb3e2025a45b"
 NEWEST = {"openstack-api-version": "compute 2.100"}
 PAGE = 1000
 SETTINGS: dict[str, Any] = {
-    "zone_name": "east",
-    "allow_admin_api": True,
-    "enable_zone_routing": True,
-    "build_plan_encryption_key": [KEY],
+    **EAST,
     "zone_poll_interval_s": 0.5,
     "zone_failures_to_offline": 1,
     "zone_request_timeout_s": 5,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -67,15 +67,6 @@ class PodClouds:
         """Return whether a list asks a pod: each would wait for one that is down, or late."""
         is_late = self.late.is_late(pod.uuid, pod.health.last_seen_at)
         return pod.health.is_up is not False and not is_late
-
-    def awaited(self, found: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
-        """Return the pods that a list asks, and those that it leaves out.
-
-        Each pod is judged once: it may become late in the meantime.
-        """
-        verdicts = [(each, self.is_awaited(each)) for each in found]
-        asked = [each for each, is_awaited in verdicts if is_awaited]
-        return asked, [each for each, is_awaited in verdicts if not is_awaited]
 
     async def contact(self, pod: Pod, password: str) -> float:
         """Log in to a pod, and ask its Compute API. Return the time in milliseconds.
@@ -149,9 +140,8 @@ class PodClouds:
             MEASURES, measure_period_s(self.podding), due, self.measure_one
         )
         if count:
-            deleted = 1
-            while deleted:
-                deleted = await self.engine.write(lambda tx: usage.prune(tx, self.podding, now))
+            # Each run deletes more than it adds, so those of a long pause go, too.
+            await self.engine.write(lambda tx: usage.prune(tx, self.podding, now))
         return count
 
     async def poll_one(self, pod: Pod) -> bool:

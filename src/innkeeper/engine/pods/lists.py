@@ -19,9 +19,10 @@ import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
-from innkeeper.domain.door import DoorRequest, Json
+from innkeeper.domain.door import DoorRequest, Json, message_of
 from innkeeper.domain.errors import Invalid, Unavailable
 from innkeeper.domain.pods import Pod, PodHome
+from innkeeper.engine.lateness import divided
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
 from innkeeper.engine.pods.list_filters import PAGE, ListFilters, PodFilters
@@ -38,6 +39,7 @@ LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 PAGES_MAX = 200
 """So many pages of a pod are read for one page of the door."""
+INVALID = "A parameter of the list is invalid."
 Homes = Sequence[tuple[PodHome, Sequence[str]]]
 """The homes of resources, with their ids."""
 
@@ -109,7 +111,7 @@ class Lists:
 
         known, home = await self._clouds.engine.read(look)
         # A list must not wait for a pod that has not answered for a while.
-        awaited, left_out = self._clouds.awaited(known)
+        awaited, left_out = divided(known, self._clouds.is_awaited)
         after = await self._after(question, order, awaited, home)
         asked = [each for each in awaited if question.is_about(each)]
         missing = [each.pod_name for each in left_out if question.is_about(each)]
@@ -280,7 +282,7 @@ class Lists:
         call = PodCall(SERVICES[request.kind], "GET", target, timeout_s, b"", request.headers)
         answer = await self._clouds.client.send(login, call)
         if answer.status == HTTPStatus.BAD_REQUEST:
-            raise Invalid(_words(decoded(answer)))
+            raise Invalid(message_of(decoded(answer)) or INVALID)
         if answer.status != HTTPStatus.OK and not is_gone(answer):
             raise PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
         return answer
@@ -317,12 +319,6 @@ def _value(page: PodPage, place: int, name: str) -> Json:
 
 def _is_in(home: PodHome, pod: Pod, question: PodListQuestion) -> bool:
     return home.pod_id == pod.id and question.project_id in (None, home.project_id)
-
-
-def _words(told: Mapping[str, Json]) -> str:
-    fault = next(iter(told.values()), None)
-    message = fault.get("message") if isinstance(fault, Mapping) else None
-    return message if isinstance(message, str) else "A parameter of the list is invalid."
 
 
 def _target(question: PodListQuestion, marker: str | None) -> str:

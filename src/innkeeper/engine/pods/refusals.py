@@ -5,11 +5,11 @@ Always true: users are not told which pods there are. Administrators get the rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from innkeeper.domain.door import DoorAnswer
+from innkeeper.domain.door import DoorAnswer, message_of
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.pods import Pod
 from innkeeper.systems.pods.bindings import NoPod
@@ -37,10 +37,7 @@ class PodRefused(Exception):
         """What the pod says, for users; empty if it says nothing."""
         if self.answer is None:
             return "" if self.error is None else self.error.message
-        told = msgspec.json.decode(self.answer.body) if self.answer.body else {}
-        fault = next(iter(told.values()), None) if isinstance(told, Mapping) else None
-        message = fault.get("message") if isinstance(fault, Mapping) else None
-        return message if isinstance(message, str) else ""
+        return message_of(msgspec.json.decode(self.answer.body)) if self.answer.body else ""
 
 
 Refusals = Sequence[tuple[Pod, PodRefused]]

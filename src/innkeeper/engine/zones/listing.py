@@ -22,7 +22,7 @@ from innkeeper.domain.compute import Status
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.zone_tree import ChildZone, TreeRequest, ZoneServer
-from innkeeper.engine.lateness import LATE_SHARE, Lateness
+from innkeeper.engine.lateness import LATE_SHARE, Lateness, divided
 from innkeeper.engine.zones import links
 from innkeeper.engine.zones.known_children import KnownChild, decoded
 from innkeeper.engine.zones.tree import ZoneTree
@@ -102,10 +102,8 @@ class ServerLists:
         A child that is disabled, inactive or late is not asked, because each list would wait for
         it.
         """
-        # Each child is judged once, because it may become late in the meantime.
-        verdicts = [(each, self._is_awaited(each.zone)) for each in asked]
-        missing = [each.zone.name for each, is_awaited in verdicts if not is_awaited]
-        asked = [each for each, is_awaited in verdicts if is_awaited]
+        asked, left_out = divided(asked, lambda each: self._is_awaited(each.zone))
+        missing = [each.zone.name for each in left_out]
         timeout_s = self._parts.zoning.zone_request_timeout_s
         tree = self._tree.below(question.caller.hop, timeout_s)
         had_time = tree.time_left_ms >= LATE_SHARE * timeout_s * 1000
