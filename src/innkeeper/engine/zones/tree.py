@@ -66,7 +66,8 @@ class OwnPlan:
 class ZoneTree:
     """The child zones of this zone.
 
-    ``has_hosts`` says whether this zone had hosts of its own when this was last looked at.
+    ``has_hosts`` says whether this zone had hosts of its own when this was last looked at. It is
+    also true after a child was removed during a request, until the next plan looks.
     """
 
     def __init__(self, parts: ZoneParts) -> None:
