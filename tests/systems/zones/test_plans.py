@@ -57,7 +57,12 @@ def bringing(cloud: Cloud, plan: Planned, **more: Any) -> BootRequest:
     """A request with the entry of one planned server."""
     request = cloud.request(1, **{"request_id": f"req-{cloud.ids.seed()}", **more})
     sealed = SEALER.seal(plan.destination, entries.scope_of(request), NONCE, NOW)
-    return entries.opened(request, SEALER, sealed)
+    return opened(request, SEALER, sealed)
+
+
+def opened(request: BootRequest, sealer: Sealer | None, text: str) -> BootRequest:
+    """The request, restricted to its entry, as a boot with an entry has it."""
+    return entries.with_entry(request, entries.found(request, sealer, text))
 
 
 def test_a_plan_claims_and_writes_nothing(cloud: Cloud) -> None:
@@ -207,7 +212,7 @@ def test_an_entry_is_bound_to_its_request(cloud: Cloud) -> None:
     asked = cloud.request(1, hints={"a": 1, "b": [2]})
     sealed = SEALER.seal(plan.destination, entries.scope_of(asked), NONCE, NOW)
     same = replace(asked, name="other", metadata={"k": "v"}, hints={"b": [2], "a": 1})
-    assert entries.opened(same, SEALER, sealed).destination == plan.destination
+    assert opened(same, SEALER, sealed).destination == plan.destination
     for more in (
         {"flavor_id": "other"},
         {"image_id": "other"},
@@ -217,11 +222,11 @@ def test_an_entry_is_bound_to_its_request(cloud: Cloud) -> None:
         {"project_id": "other"},
     ):
         with pytest.raises(NotOurs):
-            entries.opened(replace(asked, **more), SEALER, sealed)
+            opened(replace(asked, **more), SEALER, sealed)
     with pytest.raises(NotOurs):
-        entries.opened(asked, None, sealed)
+        opened(asked, None, sealed)
     with pytest.raises(Invalid, match="boots only one server"):
-        entries.opened(replace(asked, count_max=2), SEALER, sealed)
+        opened(replace(asked, count_max=2), SEALER, sealed)
 
 
 def test_every_offer_is_sealed_with_its_own_item(cloud: Cloud) -> None:

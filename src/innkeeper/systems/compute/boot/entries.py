@@ -97,17 +97,6 @@ def with_entry(request: BootRequest, entry: Opened) -> BootRequest:
     )
 
 
-def opened(request: BootRequest, sealer: Sealer | None, text: str) -> BootRequest:
-    """Return the request, restricted to the entry of a host of this zone.
-
-    Raises the errors of :func:`found`.
-    """
-    entry = found(request, sealer, text)
-    if not isinstance(entry.place, Destination):
-        raise NotOurs
-    return with_entry(request, entry)
-
-
 def server_id_of(text: str) -> ServerId:
     """Return the id of the server of a child's entry: the same whenever the entry is presented."""
     return ServerId(str(uuid5(NAMESPACE_OID, text)))
