@@ -96,6 +96,24 @@ def test_the_same_zone_may_have_another_address_and_any_zone_if_there_are_no_ser
     assert moved.json()["zone"]["servers"] == 1
 
 
+def test_a_zone_is_a_child_only_once(world: Family) -> None:
+    odd, even = world.kids["odd"], world.kids["even"]
+    other, even.info = even.info, odd.info
+    fields = {"name": "again", "api_url": even.api_url, "username": "up", "password": "even"}
+    answer = world.ask("POST", "/zones", json={"zone": fields})
+    assert answer.status_code == CONFLICT, answer.text
+    assert "a child already, with the name odd" in answer.text
+    even.info = other
+    added = world.ask("POST", "/zones", json={"zone": fields})
+    assert added.is_success, added.text
+    path = f"/zones/{added.json()['zone']['id']}"
+    moved = world.ask("PUT", path, json={"zone": {"api_url": odd.api_url, "password": "odd"}})
+    assert moved.status_code == CONFLICT, moved.text
+    assert "with the name odd" in moved.text
+    same = world.ask("PUT", path, json={"zone": {"api_url": even.api_url, "password": "even"}})
+    assert same.status_code == OK, same.text
+
+
 def test_a_poll_of_the_old_address_says_nothing_about_the_new_one(world: Family) -> None:
     changed: list[httpx.Response] = []
 

@@ -81,8 +81,9 @@ def check_weights(offset: float, scale: float) -> None:
 def create(
     tx: Tx, wanted: NewChild, reached: Reached, *, box: SecretBox, ids: IdSource, now: datetime
 ) -> ChildZone:
-    """Add a child zone that was just reached."""
+    """Add a child zone that was just reached. Raises :class:`Conflict` if it is a child already."""
     check_weights(wanted.weight_offset, wanted.weight_scale)
+    _check_new(tx, reached.zone_id, "")
     made = ChildZone(
         id=0,
         uuid=ids.uuid(),
@@ -143,6 +144,7 @@ def change(
 def _check_contact(tx: Tx, child: ChildZone, contact: Contact) -> None:
     if child.updated_at != contact.child.updated_at:
         raise Conflict(f"Zone {child.name} was changed at the same moment. Try again.")
+    _check_new(tx, contact.reached.zone_id, child.uuid)
     is_another = child.state.zone_id not in (None, contact.reached.zone_id)
     if is_another and not contact.may_be_another and children.has_servers(tx, child.id):
         raise Conflict(
@@ -150,6 +152,18 @@ def _check_contact(tx: Tx, child: ChildZone, contact: Contact) -> None:
             f"If that zone is lost, send replaced as well. Servers that the new one does not have "
             f"are forgotten then."
         )
+
+
+def _check_new(tx: Tx, zone_id: str, uuid: str) -> None:
+    """Raise :class:`Conflict` if another child than that with the ``uuid`` is this zone.
+
+    Each server of a zone must have one way to it, and its capacity must count once.
+    """
+    for other in children.every(tx):
+        if other.state.zone_id == zone_id and other.uuid != uuid:
+            raise Conflict(
+                f"The zone at this address is a child already, with the name {other.name}."
+            )
 
 
 def delete(tx: Tx, uuid: str) -> None:
