@@ -19,7 +19,7 @@ PodFilter = TableFilter[PodTable, PodRequest]
 
 
 class AllPods:
-    """Passes every pod."""
+    """Accepts every pod."""
 
     NAME = "AllPodsFilter"
     REASON = "never"
@@ -36,7 +36,7 @@ class AllPods:
 
 
 class InZone:
-    """Passes the pods in the availability zone of the request."""
+    """Accepts the pods in the availability zone of the request."""
 
     NAME = "AvailabilityZoneFilter"
     REASON = "in another availability zone"
@@ -56,7 +56,7 @@ class InZone:
 
 
 class ResourceAffinity:
-    """Passes the pods with exactly the tags of the request. General work has no tags."""
+    """Accepts the pods with exactly the tags of the request. General work has no tags."""
 
     NAME = "ResourceAffinityFilter"
     REASON = "for other work"
@@ -76,9 +76,9 @@ class ResourceAffinity:
 
 
 class BelowLimits:
-    """Passes the pods that stay below threshold and headroom, in all kinds of amounts.
+    """Accepts the pods whose usage stays within threshold and headroom, for all kinds of amounts.
 
-    A pod that was never measured passes.
+    A pod that was never measured is accepted.
     """
 
     NAME = "CapacityFilter"
@@ -117,7 +117,7 @@ class BelowLimits:
 
 
 class NotInMaintenance:
-    """Passes the pods that are not in maintenance."""
+    """Accepts the pods that are not in maintenance."""
 
     NAME = "MaintenanceFilter"
     REASON = "in maintenance"
@@ -135,7 +135,10 @@ class NotInMaintenance:
 
 
 class Answering:
-    """Passes the pods that answer. Bound pods pass too: outages move no bindings."""
+    """Accepts the pods that answer, and bound pods even if they do not.
+
+    So an outage moves no bindings.
+    """
 
     NAME = "PodStateFilter"
     REASON = "down"
@@ -155,7 +158,7 @@ class Answering:
 
 
 class NotRefused:
-    """Passes the pods that did not refuse this request before."""
+    """Accepts the pods that did not refuse this request before."""
 
     NAME = "RefusedPodsFilter"
     REASON = "refused the request"

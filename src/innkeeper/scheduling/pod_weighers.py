@@ -31,7 +31,7 @@ class CreationTime:
 class IdleCapacity:
     """Prefers pods with the largest free fraction, in their scarcest kind of amounts.
 
-    A pod that was never measured is all free.
+    A pod that was never measured counts as empty.
     """
 
     NAME = "idle_capacity"
@@ -78,8 +78,8 @@ class OwnWeight:
 
 
 USUAL_MULTIPLIERS: Mapping[str, float] = {"weight": 1000.0}
-"""Multipliers other than 1 that a weigher has unless the settings name one. An operator's own
-weight must win over the time of creation."""
+"""Multipliers other than 1 that a weigher has unless the settings name one. The weight that an
+operator gave to a pod must count more than the pod's age."""
 POD_WEIGHERS: Mapping[str, PodWeigher] = {
     each.NAME: each for each in (CreationTime(), IdleCapacity(), LowPrice(), OwnWeight())
 }

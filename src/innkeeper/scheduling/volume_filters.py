@@ -49,7 +49,7 @@ class VolumeSpec:
 
     @property
     def demands_names(self) -> bool:
-        """Whether the names of pools decide."""
+        """Whether the choice depends on the names of pools."""
         return any(each.name == POOL_NAME for each in self.comparisons)
 
 

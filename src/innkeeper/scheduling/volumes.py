@@ -1,7 +1,7 @@
 """Choose a pool for a volume: filters and a weigher on the columns of the host table.
 
-Always true: the choice depends only on the table, the spec and its seed. Each filter is counted by
-the pools that it is the first to remove.
+Always true: the choice depends only on the table, the spec and its seed. The count of a filter is
+the number of pools that it was the first to remove.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from innkeeper.store.queries.leases import freepool, holds
 from innkeeper.store.transactions import Tx
 
 HANDED_OVER = datetime(1970, 1, 1)  # noqa: DTZ001 - naive and in UTC, like all times of the core
-"""The time from which a host is needed that a lease has already, or slots there."""
+"""The time from which a host is needed if a lease already has the host, or slots on it."""
 
 
 def load(
@@ -40,10 +40,14 @@ def load(
 
 
 def _needs(there: Iterable[CalendarHost], held: Iterable[HeldWindow]) -> dict[ProviderId, datetime]:
-    """Return the time from which each host is needed: by its first lease, or as it leaves."""
+    """Return the time from which each host is needed.
+
+    It is the start of the host's next lease, or the time at which the host leaves the freepool.
+    """
     found = {each.provider_id: each.leaves_at for each in there if each.leaves_at is not None}
     for each in held:
-        # What was handed over is needed now, even by the clock of a request that waited for long.
+        # A host that was handed over is needed now, even if the request waited long and its time is
+        # old.
         needed_at = HANDED_OVER if each.is_active else each.start_at
         known = found.get(each.provider_id, needed_at)
         found[each.provider_id] = min(known, needed_at)

@@ -3,8 +3,8 @@
 Always true: every column has ``row_count`` rows, and row *i* is the same pod in all of them. A
 limit is ``inf`` where a pod was never measured, or does not tell its total.
 
-May be false: that a pod still has the free amounts in its row. What others than this service did
-in the pod is known only from its last measurement.
+May be false: that a pod still has the free amounts in its row. This service learns what others do
+in the pod only from measurements.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Texts = npt.NDArray[np.object_]
 class PodTable:
     """The columns of all pods.
 
-    - ``limits`` and ``capacities`` are amounts by kind; ``used`` are those in use, with those that
-      were ``placed`` in the pod since its measurement.
+    - ``limits`` and ``capacities`` are amounts by kind; ``used`` are the amounts in use at the last
+      measurement, plus those ``placed`` in the pod since.
     - ``is_down`` is true for pods that did not answer the last polls.
-    - ``ages`` count the pods that were added at the same time or later.
+    - ``ages`` have, for each pod, the number of pods that were added at the same time or later.
     """
 
     def __init__(

@@ -148,8 +148,8 @@ class PcloudFilter:
 class LeaseFilter:
     """The filter for requests that use hosts which are kept for leases.
 
-    A preemptible server may use a host of the freepool that no lease needs within its grace and the
-    time to delete it, counted from the request.
+    A preemptible server may use a host of the freepool if no lease needs the host soon. Soon is the
+    server's grace time plus the time to delete the server, counted from the request.
     """
 
     NAME = LEASE

@@ -1,4 +1,4 @@
-"""When units of a demand are free: how many at each time, from when on, and for how long.
+"""Says when units of a demand are free: how many at each time, from when on, and for how long.
 
 Always true: the answers are exact for a single demand. They agree with
 :func:`innkeeper.scheduling.leases.choosing.choose`.
@@ -29,9 +29,9 @@ def free_units(
 ) -> list[tuple[int, int, int]]:
     """Return the number of free units over time, as (from, to, units) in order of time.
 
-    The number of units is what a lease could get that lasts only a moment. If all units must be on
-    one host, only the host with the most units counts. The intervals cover the time from ``start``
-    to ``end``, and adjacent ones have different numbers.
+    The number at a time is what a lease could get that begins then and lasts only a moment. If all
+    units must be on one host, only the host with the most units counts. The intervals cover the
+    time from ``start`` to ``end``, and adjacent ones have different numbers.
     """
     steps = free_steps(calendar, demand, Starts(start, end, cleaning=cleaning), usable, ignored)
     times, totals = _totals(steps, demand, start)

@@ -132,7 +132,7 @@ def _orders(calendar: Calendar, demands: Sequence[Demand]) -> list[list[Group]]:
 
 
 def _size(calendar: Calendar, demand: Demand) -> float:
-    """Return the part of the largest host that the demand takes at once."""
+    """Return the share of the largest host that the demand takes on a single host, at least."""
     amounts = (demand.unit_amounts or {}).items()
     most = {name: float(each.max()) for name, each in calendar.capacities.items()}
     unit = max((amount / max(most.get(name, 0.0), 1.0) for name, amount in amounts), default=0.0)

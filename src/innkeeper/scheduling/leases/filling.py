@@ -1,4 +1,4 @@
-"""Slots on hosts: how many units of a demand each host gets.
+"""Places slots on hosts: says how many units of a demand each host gets.
 
 Hosts in use are filled first, and the fullest of them before the others. So whole hosts stay free.
 """

@@ -1,4 +1,4 @@
-"""Why a demand cannot be met, as numbers of hosts."""
+"""Says why a demand cannot be met, by the numbers of hosts that each reason rejected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Lack:
     demand: int
     fits: int
     displaced: int
-    """A number of units, not of hosts: these must stay where they are, but cannot."""
+    """The number of units, not of hosts, that must stay on their hosts but cannot."""
     unusable: int
     """Hosts that are down or disabled, or leave the freepool before the end."""
     unsuitable: int

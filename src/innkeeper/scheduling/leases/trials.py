@@ -27,9 +27,9 @@ Group = tuple[int, ...]
 class Problem:
     """The demands of a lease, and what the calendar has for them in the window.
 
-    By row of the calendar: ``preferred`` and ``ranks``. By demand and row: ``is_usable``; ``meets``
-    is True where the host satisfies the requirements. ``kept`` are the present units of the
-    reservation, and ``pinned`` the units that must stay.
+    ``preferred`` and ``ranks`` have a value by row of the calendar. ``is_usable`` and ``meets``
+    have one by demand and row; ``meets`` is True where the host satisfies the requirements.
+    ``kept`` are the present units of the reservation, and ``pinned`` the units that must stay.
     """
 
     calendar: Calendar

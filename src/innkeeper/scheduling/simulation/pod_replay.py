@@ -1,9 +1,9 @@
 """Replays the work of projects over pods, with the service's own choice of pods.
 
-Pods are measured from time to time, as by the service, and chosen by their last measurement, and by
-what was placed in them since and is still there. A pod accepts a request if its sums stay within
-its capacity. Otherwise the next pod is tried. The binding of the project moves to the pod that
-accepts.
+As in the service, pods are measured from time to time. They are chosen by their last measurement,
+plus what was placed in them since then and is still there. A pod accepts a request if its total
+usage stays within its capacity. Otherwise the next pod is tried. The binding of the project moves
+to the pod that accepts.
 
 Always true: the result depends only on the work, the pods, the policy and the options.
 
@@ -30,7 +30,7 @@ BEGIN = datetime(2000, 1, 1)  # noqa: DTZ001 - as in the service, times are UTC 
 DAY_S = 86_400.0
 SAMPLES = 500
 LEAVE, CHANGE, MEASURE, SAMPLE, ARRIVE = range(5)
-"""What happens at the same moment happens in this order."""
+"""Events of the same moment are processed in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class PodReplay:
 
     @staticmethod
     def _accepts(row: _Row, piece: Piece) -> bool:
-        """Return whether a pod has room. A kind without capacity has."""
+        """Return whether a pod has room. A kind of amount without a known capacity has no limit."""
         return all(
             row.used[kind] + amount <= row.capacities.get(kind, float("inf"))
             for kind, amount in piece.amounts.items()
@@ -258,7 +258,7 @@ class PodReplay:
                 self._at(at_s, LEAVE, leave)
 
     def _use(self, pod_id: int, amounts: Mapping[str, float], sign: float, begun_s: float) -> None:
-        """Count what was begun at a moment as used, or not any more."""
+        """Add (``sign`` 1) or subtract (-1) the amounts of work that began at a moment."""
         row, index = self._rows[pod_id], self._table.row_of(pod_id)
         for kind, amount in amounts.items():
             row.used[kind] += sign * amount

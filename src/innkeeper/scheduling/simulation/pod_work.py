@@ -1,7 +1,7 @@
 """The work of projects over pods: servers of a workload, and volumes that are made for them.
 
-A workload of one project is divided among several, of which the first ones get most. Which project
-a request is of, and which servers get a volume, is drawn by lot.
+A workload that names no projects is divided among several. The first ones get most of it. Random
+draws decide which project sends a request, and which servers get a volume.
 
 Always true: the same workload, options and seed result in the same work. A volume is made after its
 server, and leaves with it.
@@ -22,12 +22,12 @@ from innkeeper.scheduling.simulation.workload import VCPU, Codes, Workload
 KINDS = {VCPU: VCPUS, MEMORY_CLASS: MEMORY_MB, "DISK_GB": DISK_GB}
 """The kinds of amounts of pods, by resource class. Pods know no others."""
 DELAY_MEAN_S = 14_400.0
-"""A volume is made so long after its server, on average."""
+"""The mean time between a server and its volume, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkOptions:
-    """How the work is made of a workload.
+    """How work is made from a workload.
 
     ``projects`` is used if the workload names no projects. Each server gets a volume with the
     probability ``volume_share``; ``volume_gb`` is the mean size.

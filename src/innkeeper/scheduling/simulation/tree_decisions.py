@@ -270,7 +270,7 @@ class TreePlanner:
         return is_stale
 
     def _called(self, zones: set[int]) -> int:
-        """Return how many zones are called so that the calls reach these zones."""
+        """Return how many zones are called to reach these zones: they, and the zones above them."""
         called: set[int] = set()
         for number in zones:
             at = number

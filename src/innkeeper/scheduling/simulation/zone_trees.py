@@ -86,9 +86,10 @@ class SimulatedTree:
 
 
 def uniform(name: str, widths: Sequence[int], deal: str = ROUND_ROBIN) -> SimulatedTree:
-    """Return a tree in which every zone of a level has as many child zones, given by ``widths``.
+    """Return a tree in which all zones of a level have equally many child zones.
 
-    Only the zones of the last level have hosts. Without widths, the root has all hosts.
+    ``widths`` has their number for each level, beginning with the root. Only the zones
+    of the last level have hosts. Without widths, the root has all hosts.
     """
     count = 1
     for width in widths:

@@ -1,4 +1,4 @@
-"""Add what a door counts, and what it began, to the routings of pods."""
+"""Add columns to the routings of pods: the amounts of quotas, and the creates that were begun."""
 
 from __future__ import annotations
 

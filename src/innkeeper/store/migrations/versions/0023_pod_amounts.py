@@ -1,4 +1,4 @@
-"""Add to the routings of pods what binds their project, and what else a door counts."""
+"""Add columns to the routings of pods: the group of the binding, and more amounts of quotas."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMNS: tuple[tuple[str, sa.types.TypeEngine[Any]], ...] = (
 
 
 def upgrade() -> None:
-    """Add the columns, and indexes of what was placed in a pod lately and of groups."""
+    """Add the columns, and indexes of recent placements in a pod and of server groups."""
     for name, kind in COLUMNS:
         op.add_column(ROUTINGS, sa.Column(name, kind))
     for columns in INDEXES:

@@ -1,4 +1,4 @@
-"""Let an index answer how much of the volume quotas a project uses."""
+"""Extend an index, so that it alone tells how much of its volume quotas a project uses."""
 
 from __future__ import annotations
 

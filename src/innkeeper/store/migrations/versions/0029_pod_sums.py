@@ -1,4 +1,4 @@
-"""Let the sums over routings of pods read an index, and count once what was placed long ago."""
+"""Add an index for sums over routings of pods, and columns for the sums of older placements."""
 
 from __future__ import annotations
 

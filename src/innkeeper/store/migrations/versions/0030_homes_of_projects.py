@@ -1,4 +1,4 @@
-"""Let lists find the pods and child zones of a project in an index."""
+"""Add indexes with which lists quickly find the pods and child zones of a project."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMER = "ix_zone_servers_child_id"
 
 
 def upgrade() -> None:
-    """Add the indexes. The second one replaces one of its first column."""
+    """Add the indexes. The second one replaces an index that has only its first column."""
     columns = ["pod_id", "resource_type", "project_id"]
     op.create_index(op.f(PODS), ROUTINGS, columns, unique=False)
     op.create_index(op.f(CHILDREN), SERVERS, ["child_id", "project_id"], unique=False)

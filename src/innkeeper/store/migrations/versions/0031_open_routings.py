@@ -1,4 +1,4 @@
-"""Let the periodic look for open routings read only those, however many routings there are."""
+"""Add indexes of open routings, so that the periodic task that settles them reads no others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INDEXES = {
     "ix_pod_routings_deleted_at": (["deleted_at"], "deleted_at IS NOT NULL"),
     "ix_pod_routings_changing_at": (["changing_at"], "changing_at IS NOT NULL"),
 }
-"""Columns, and which rows are indexed. MariaDB can only index all rows."""
+"""The columns, and the condition for the rows in the index. MariaDB can only index all rows."""
 
 
 def upgrade() -> None:

@@ -194,7 +194,10 @@ _REPORTED = (
 
 
 def change_reported(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Update hosts from changed reports. The mappings are the parameters of the statement."""
+    """Update hosts from changed reports.
+
+    Each of ``rows`` has the parameters of the UPDATE for one host.
+    """
     if rows:
         tx.execute(_REPORTED, list(rows))
 

@@ -235,7 +235,7 @@ def waiting_after(
         ((agent_id, after),) = wanted.items()
         found = waiting(tx, agent_id, after, limit)
         return {agent_id: found} if found else {}
-    # Only the numbers first: the bodies of orders that are not wanted may be many.
+    # Read only the numbers first, because there may be many orders whose bodies are not needed.
     numbers: dict[AgentId, list[int]] = {}
     for agent_id, number in by_ids.rows(tx, _WAITING_NUMBERS, sorted(wanted)):
         if number > wanted[agent_id]:

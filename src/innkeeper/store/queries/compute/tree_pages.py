@@ -21,8 +21,8 @@ def page_in_tree(
 ) -> list[tuple[Server, list[Any]]]:
     """Return up to ``selection.limit`` servers with their sort keys, after the sort key ``after``.
 
-    Ties are sorted by uuid, which is the same in all zones, and not by row id. Keys are of plain
-    values, and a zone may continue after the key of another zone's server.
+    Ties are sorted by uuid, which is the same in all zones, and not by row id. Keys consist of
+    plain values, so a zone can continue after the key of another zone's server.
     """
     order = tree_order(selection)
     query = server_rows.ROWS.add_columns(*(key.column for key in order))

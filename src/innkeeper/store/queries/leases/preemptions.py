@@ -89,7 +89,7 @@ _DELETE = preemptions.delete().where(preemptions.c.server_uuid.in_(IDS))
 def needed(tx: Tx, until: datetime) -> dict[int, datetime]:
     """Return the hosts that leases need until a moment and do not have yet, or that leave by then.
 
-    Each has the time from which it is needed.
+    With each host comes the time from which it is needed.
     """
     found: dict[int, datetime] = {}
     for query in (_NEEDED, _LEAVING):
@@ -101,7 +101,10 @@ def needed(tx: Tx, until: datetime) -> dict[int, datetime]:
 def threatened(
     tx: Tx, needs: Mapping[int, datetime], seen_since: datetime
 ) -> list[ThreatenedServer]:
-    """Return the preemptible servers on these hosts, oldest first within some hosts."""
+    """Return the preemptible servers on these hosts.
+
+    The hosts are read in groups, and each group's servers are sorted, oldest first.
+    """
     return [
         ThreatenedServer(
             ServerId(uuid),

@@ -1,4 +1,4 @@
-"""Queries for servers in slots of reservations. Their allocations tell which servers these are."""
+"""Queries for servers in slots of reservations, which are found by their allocations."""
 
 from __future__ import annotations
 

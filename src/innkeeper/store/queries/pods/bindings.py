@@ -24,7 +24,7 @@ _LAST = Prepared(sa.select(sa.func.max(_C.sequence)).where(_OF_GROUP))
 
 @dataclass(frozen=True, slots=True)
 class BindingSearch:
-    """Which bindings to list. ``None`` does not restrict the list."""
+    """The conditions for a list of bindings. A field that is ``None`` is no condition."""
 
     project_id: str | None = None
     pod_uuid: str | None = None

@@ -1,4 +1,4 @@
-"""What the routings say is in pods, summed up by project."""
+"""Sums up, by project, the resources in pods as the routings tell them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from innkeeper.store.transactions import Tx
 _C = pod_routings.c
 _NUMBER = sa.func.coalesce(_C.number, 1)
 _IS_THERE = ~_C.top_id.startswith(MAY_TAKE)
-"""Notes about requests that may still arrive stand for nothing in a pod."""
+"""Leaves out notes about requests that may still arrive: they are no resources yet."""
 
 
 def _sum(value: Any, *conditions: Any) -> sa.ColumnElement[Any]:

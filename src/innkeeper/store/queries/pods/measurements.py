@@ -32,7 +32,10 @@ def add(tx: Tx, measurement: PodMeasurement) -> None:
 def count_placed(
     tx: Tx, row_id: int, placed: Mapping[str, float], since: datetime | None, until: datetime
 ) -> None:
-    """Set what was placed since a measurement, unless another writer did it since ``since``."""
+    """Set the amounts that were placed since a measurement.
+
+    Nothing changes if another writer has set them after ``since`` was read.
+    """
     tx.execute(
         pod_measurements.update().where(
             _C.id == row_id,

@@ -66,7 +66,7 @@ def by_ids(tx: Tx, ids: Collection[int]) -> Mapping[int, Pod]:
 
 
 def named(tx: Tx, pod_name: str) -> bool:
-    """Return whether a pod has this name, in whatever case the database compares."""
+    """Return whether a pod has this name. Whether case counts depends on the database."""
     return tx.execute(sa.select(pods.c.id).where(pods.c.pod_name == pod_name)).first() is not None
 
 

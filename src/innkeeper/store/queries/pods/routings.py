@@ -39,15 +39,15 @@ _PLACED_UNTIL = Prepared(
     _SUMS.where(_C.created_at <= sa.bindparam("until", type_=_C.created_at.type))
 )
 _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
-# As a part of the text, since the ids are the only parameters.
+# A part of the text, because the ids must be the only parameters.
 _COMMA: Any = sa.literal_column(f"'{COMMA}'")
 _HOME = records.columns(pod_routings, PodHome)
 
 
 def _homes_of(resource_type: str) -> PreparedForIds:
     # SELECT group_concat(top_id, ','), ... WHERE resource_type = 'server' ... GROUP BY ...
-    # The resources of a project mostly have the same home. With a row for each of them, the driver
-    # would give away the interpreter and take it again a thousand times.
+    # Most resources of a project have the same home, so one row has all of their ids. With a row
+    # for each resource, the driver would release and take the interpreter lock a thousand times.
     kind: Any = sa.literal_column(f"'{resource_type}'")
     return PreparedForIds(
         sa.select(sa.func.aggregate_strings(_C.top_id, _COMMA), *_HOME)
@@ -216,16 +216,19 @@ def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]
 def homes(
     tx: Tx, resource_type: str, ids: Iterable[str]
 ) -> Sequence[tuple[PodHome, Sequence[str]]]:
-    """Return the homes of those of these resources that a pod has confirmed, with their ids."""
-    # The ids of resources have no comma, by which those of a row are separated.
+    """Return the homes of these resources, each with the ids of its resources.
+
+    Resources that no pod has confirmed are left out.
+    """
+    # A comma separates the ids in a row. Ids contain none.
     rows = _HOMES[resource_type].rows(tx, _without(NUL, _without(COMMA, ids)))
     return [(PodHome(*home), top_ids.split(COMMA)) for top_ids, *home in rows]
 
 
 def _without(sign: str, ids: Iterable[str]) -> list[str]:
-    """Return the ids that do not have a sign. A pod may list any text as an id.
+    """Return the ids without this character.
 
-    PostgreSQL refuses each query with a NUL.
+    A pod may list any text as an id, and PostgreSQL refuses every query with a NUL.
     """
     found = list(ids)
     # The usual case, in which no id is looked at by itself.
@@ -246,9 +249,9 @@ _LOOKED_AT = (_C.updated_at, _C.id)
 
 
 def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
-    """Return routings that a pod has not confirmed, or whose resource it deletes or changes.
+    """Return the open routings to these pods, those that were checked longest ago first.
 
-    They are of these pods. Those that were looked at last come last.
+    The pod has not confirmed them, or deletes or changes their resource.
     """
     query = _ROWS.join(_OPEN, _IS_OPEN).where(_POD.in_(pod_ids))
     query = query.order_by(*_LOOKED_AT).limit(limit)
@@ -285,9 +288,10 @@ def members(tx: Tx, group_uuids: Sequence[str]) -> Mapping[str, Sequence[str]]:
 def unused_groups(
     tx: Tx, pod_ids: Sequence[int], before: datetime, limit: int
 ) -> Sequence[PodRouting]:
-    """Return the routings in these pods of server groups that were deleted.
+    """Return the routings to these pods of server groups that can be removed there.
 
-    Those of groups that have no servers there, and were not used since a moment, are returned too.
+    These are deleted groups, and groups without servers in the pod that were not used since a
+    moment.
     """
     server = pod_routings.alias()
     # As an expression, because SQLite would otherwise read all routings of the pod for each group.
@@ -342,10 +346,10 @@ def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
 
 
 def placed(tx: Tx, until: datetime | None = None) -> Mapping[int, Mapping[str, float]]:
-    """Return the amounts of what was begun in each pod, by kind, that are not counted yet.
+    """Return the amounts placed in each pod that its newest measurement does not count yet.
 
-    They are those since the newest measurement, or since the time up to which it has them. It is by
-    the pod's row id. Pods that were never measured, or have nothing new, are left out.
+    The result has them by the pod's row id, and by kind. Pods that were never measured, or have
+    nothing new, are left out.
     """
     found = {}
     rows = _PLACED.rows(tx, {}) if until is None else _PLACED_UNTIL.rows(tx, {"until": until})

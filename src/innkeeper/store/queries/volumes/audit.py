@@ -83,7 +83,7 @@ def of_deleted_servers(tx: Tx) -> Rows:
 
 
 def crowded(tx: Tx) -> Rows:
-    """Return volumes of several servers that may have one: rows of (uuid, servers).
+    """Return volumes with several servers that may have only one, as rows of (uuid, servers).
 
     Attachments without a server count as servers.
     """
