@@ -60,7 +60,7 @@ OF_ALL = (Busy, Unreachable)
 
 
 TOGETHER = (Boot, BootEntries, DecideTogether, WriteTogether)
-"""Commands that are not executed one by one, each in a savepoint of its own."""
+"""The commands that are executed together. All others are executed one by one, in savepoints."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class PendingCommand:
 
     ``outcome`` is the answer or the exception. A boot whose ``look_ups`` is above 0 may already
     be committed, so it is looked up first. The command has waited since ``entered_s``, on the clock
-    ``time.perf_counter``. One that ``is_deferred`` does not make its client wait.
+    ``time.perf_counter``. With ``is_deferred``, no client waits for the commit.
     """
 
     command: Command[object]
@@ -109,7 +109,8 @@ def carry_out(
     ``late`` returns commands that arrived while the batch waited for its turn to write. These
     commands join the batch. Otherwise, they would wait until every other process has had its turn.
 
-    ``planner`` may have begun. The caller must end it before it uses the executor again.
+    ``planner`` may hold the host table when this returns. The caller must call its ``end`` before
+    it uses the executor again.
     """
     repeats = Repeats()
     outcomes: list[object] | None = None
@@ -173,7 +174,7 @@ def _one_by_one(
 def _entry_by_entry(
     store: Store, executor: Executor, each: PendingCommand, command: BootEntries
 ) -> object:
-    """Boot entries that failed together, each in a commit of its own."""
+    """Boot each entry in a commit of its own, after all of them together have failed."""
     request, is_repeat = command.request, each.look_ups > 0
     admit = PendingCommand(Write(lambda tx: command.admit(tx, is_repeat)))
     (closed,) = carry_out(store, executor, [admit])
@@ -267,8 +268,8 @@ def _commit(
         for i, each in enumerate(batch):
             if not isinstance(each.command, TOGETHER):
                 outcomes[i] = _alone(tx, executor, each.command)
-        # After boots alone, only the table's place in the change feed is behind. The next
-        # transaction reads the feed from there.
+        # If the batch had only boots, the table shows them already. Only its place in the change
+        # feed is behind; the next transaction reads the feed from there.
         has_followed = planner.is_needed or not is_shown
         if has_followed:
             executor.follow(tx)
@@ -362,7 +363,7 @@ def _alone(tx: Tx, executor: Executor, command: Command[object]) -> object:
         if isinstance(command, Explain):
             return executor.explain(tx, command.question)
         if isinstance(command, Decide) and command.is_plan:
-            # It writes nothing that a savepoint would have to undo.
+            # A plan writes nothing that a savepoint would have to undo.
             return executor.decide(tx, command.work, command.now)
         with step(tx):
             if isinstance(command, Decide):

@@ -84,5 +84,5 @@ def must_finish() -> None:
 
 
 def enter(caller: Caller) -> None:
-    """Set the caller of the request that runs in this context, which must have one of its own."""
+    """Set the caller of the current request. Each request must run in a context of its own."""
     _CURRENT.set(caller)

@@ -28,11 +28,12 @@ from innkeeper.engine.commands import BOOT, Boot
 WAITING_MAX = 10_000
 """The maximum number of waiting commands. The clients of further commands would give up waiting."""
 GROUP_WAITING_MAX = WAITING_MAX // 2
-"""The maximum number of waiting commands of one group, so that one project cannot have the commands
-of all others refused."""
+"""The maximum number of waiting commands of one group. So one project cannot fill the whole
+queue."""
 FEW_WAITING = 16
-"""So many commands of a group are accepted even if the queue is full. They get their turns soon.
-Among them are the service's own, without which the process would not remain the leader."""
+"""This number of commands of each group is accepted even if the queue is full. They get their turns
+soon. The service's own commands need this: without them, the process would not remain the
+leader."""
 
 
 class CommandQueue:
@@ -41,7 +42,8 @@ class CommandQueue:
     def __init__(self) -> None:
         self._arrived: deque[PendingCommand] = deque()
         # Commands that did not fit into a batch, as a heap by (start, number of arrival). The start
-        # is the sum of the rows that its group was granted before; see the module's source.
+        # of a command is the number of rows that its group was granted before; see the paper that
+        # the module names.
         self._ranked: list[tuple[int, int, PendingCommand]] = []
         self._ends: dict[str, int] = {}
         self._now = 0
@@ -61,7 +63,7 @@ class CommandQueue:
 
     @property
     def has_boots(self) -> bool:
-        """Whether any boot waits, other than of entries."""
+        """Whether any :class:`Boot` waits."""
         return self._by_kind.get(BOOT, 0) > 0
 
     def put(self, pending: PendingCommand) -> None:
@@ -84,7 +86,7 @@ class CommandQueue:
             self._arrived.append(pending)
 
     def take(self, count_max: int, lines_max: int, *, is_first: bool) -> list[PendingCommand]:
-        """Take the next commands, at most so many, and with at most ``lines_max`` rows together.
+        """Take the next commands: at most ``count_max``, with at most ``lines_max`` rows in all.
 
         With ``is_first``, the first command may have more rows.
         """
@@ -110,7 +112,8 @@ class CommandQueue:
             if is_ranked:
                 self._arrived.clear()
         if is_ranked:
-            # They can only be taken by rank from now on, so they may get their ranks early.
+            # From now on, these commands can only be taken by rank, so they may get their ranks
+            # early.
             for each in waiting:
                 self._rank(each)
             waiting = [each for *_, each in nsmallest(count_max, self._ranked)]

@@ -109,10 +109,11 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
 
     ``admit`` is run first, in the same transaction. It returns the ids of servers that must not be
     built, which get no outcome. If it raises a refusal, nothing is written. Its second argument
-    says whether the command may have been committed before. Then used entries show that.
+    says whether the command may have been committed before. If so, the request may be recorded as
+    accepted already.
 
     A request without entries is for servers that this zone places itself. They are booted together,
-    and only if ``admit`` closes none of them.
+    and only if ``admit`` returns none of them.
     """
 
     request: BootRequest

@@ -101,7 +101,7 @@ class Engine:
         return await self._readers.run(work)
 
     async def read_together(self, work: ReadTogether[T, R], item: T) -> R:
-        """Run ``work`` like :meth:`read`, but once for the items of all calls that wait meanwhile.
+        """Run ``work`` like :meth:`read`, but once for the items of all waiting calls.
 
         Returns the answer to ``item``, or raises its refusal.
         """
@@ -144,7 +144,7 @@ class Engine:
         return self.writer.submit_with_next(WriteTogether(work, item, lines))
 
     def hasten(self) -> None:
-        """Run now what waits for the commit of the next write."""
+        """Commit now the work that :meth:`write_later` and :meth:`write_with_next` have put off."""
         self.writer.hasten()
 
     async def boot(self, request: BootRequest) -> Booted:

@@ -44,7 +44,8 @@ WORK_S = 2.0
 LEASES_AT_ONCE = 20
 """The number of leases that take a step before due events are read again."""
 DONE_AT_ONCE = 50
-"""No further step begins in a commit that has done this much: all other writers wait for it."""
+"""After this much work in one commit, no further step begins in it: all other writers are
+waiting."""
 BEGUN_AT_ONCE = DONE_AT_ONCE
 """The number of leases whose events are begun in one commit."""
 LINES = 50

@@ -4,8 +4,8 @@ Always true: if there are no failed hosts and no recorded failures, a turn costs
 nothing has changed for a lease, it is checked again only after :data:`RETRY_S`. Each lease is
 healed in a transaction of its own.
 
-A silent agent is down only if this process itself has waited for it long enough. So an outage of
-the service does not look like the failure of all hosts.
+A silent agent counts as down only if this process itself has waited for it long enough. So an
+outage of the service does not look like the failure of all hosts.
 """
 
 from __future__ import annotations

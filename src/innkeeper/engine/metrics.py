@@ -290,9 +290,9 @@ def _outcome_of(status: int | None) -> str:
 
 
 def pods(known: Mapping[str, tuple[bool, float | None]]) -> None:
-    """Set the gauges of pods: by name, whether it is up, and the age of its measurement.
+    """Set the gauges of pods. Each pod has its name, whether it is up, and its measurement's age.
 
-    A pod that was removed is down, and never measured, from then on.
+    A removed pod is shown as down and never measured.
     """
     _pods.update(known)
     for name in _pods:
@@ -302,9 +302,9 @@ def pods(known: Mapping[str, tuple[bool, float | None]]) -> None:
 
 
 def zones(known: Mapping[str, tuple[bool, int, int]]) -> None:
-    """Set the gauges of child zones: by name, whether active, the servers, and the failures.
+    """Set the gauges of child zones. Each has its name, whether it is active, servers and failures.
 
-    A child zone that was removed has zeros from then on.
+    A removed child zone is shown with zeros.
     """
     _zones.update(known)
     for name in _zones:

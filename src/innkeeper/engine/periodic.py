@@ -71,7 +71,7 @@ STEPS_MAX = 100
 TABLE_AUDIT_PERIOD_S = 20.0
 """With this period, a table of 35,000 hosts is compared once an hour."""
 FOLLOWERS_PATIENCE = 2
-"""A process that follows the leader runs a task only if it is this many periods old."""
+"""A process that follows the leader runs a task only if its last run was this many periods ago."""
 TASK_TIMEOUT_S = 60.0
 """How long a task waits for its commit. After that, its work is left to the task's next turn."""
 
@@ -353,7 +353,7 @@ class PeriodicTasks:
 
 
 def _act_on(uuid: str, act: Callable[[str], int], name: str) -> int:
-    """Act on what has this id. A refusal is logged for the task, and the work stays due."""
+    """Act on the object with this id. A refusal is logged, and the work stays due."""
     try:
         return act(uuid)
     except Unavailable:

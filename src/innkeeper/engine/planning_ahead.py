@@ -1,8 +1,8 @@
 """Plans the next boots in a thread of its own, while the writer thread waits for a flush.
 
 Always true: exactly one of the two threads uses the host table and takes or ranks commands. The
-writer thread hands both over as its last step before a commit, and takes them back before its next
-step with either. Nothing is answered earlier, since a plan writes nothing.
+writer thread hands the table and the queue over as its last step before a commit. It takes them
+back before it uses one of them again. A plan writes nothing, so no client is answered earlier.
 
 If no boot waits, if the last flush was quick, or if the settings rule plans out, nothing is handed
 over. So a boot alone is not delayed, and no boot pays for two more switches between threads
@@ -69,12 +69,13 @@ class PlannerThread:
     def end(self) -> None:
         """Take back the host table and the queue, at the latest after the plan in progress."""
         if self._begun_s is not None:
-            # A few microseconds too long, since the answers were sent in between.
+            # The measured time is a few microseconds too long, since it includes the sending of
+            # answers.
             self._last_flush_s = self._clock() - self._begun_s
             self._begun_s = None
         if self._work is not None:
             self._is_ending = True
-            # Without a timeout: the plan in progress is one that this thread would make otherwise.
+            # No timeout is needed: otherwise, this thread would make the plan in progress itself.
             error = self._work.exception()
             self._work = None
             if error is not None:

@@ -23,7 +23,7 @@ TIMEOUT_S = 60.0
 
 
 class PreemptionTask:
-    """The looks of one process at preemptible servers. It remembers nothing between them."""
+    """Looks at preemptible servers in one process. It remembers nothing between two looks."""
 
     def __init__(self, store: Store, writer: Writer, context: Callable[[], LeaseContext]) -> None:
         self._store = store
@@ -36,7 +36,8 @@ class PreemptionTask:
         for _ in range(STEPS_MAX):
             with self._store.read() as tx:
                 is_any = preemption.look(tx, self._context()).count > 0
-            # Another process may do it at the same moment: then nothing is left in the transaction.
+            # Another process may do the work at the same moment. Then the transaction finds nothing
+            # to do.
             some = self._writer.submit_and_wait(Write(self._act), TIMEOUT_S) if is_any else 0
             if not some:
                 break

@@ -51,7 +51,7 @@ class ReaderThreads:
             self._waiting -= 1
 
     async def run_together(self, work: ReadTogether[T, R], item: T) -> R:
-        """Run ``work`` for this item and those of the other calls that wait meanwhile.
+        """Run ``work`` for this item, together with the items of other waiting calls.
 
         Only one read of each ``work`` runs at a time, so the more calls there are, the more of them
         share a read. Raises the refusal of the item.

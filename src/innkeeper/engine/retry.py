@@ -4,7 +4,7 @@ Always true: if a client waits for a retry, the attempts are limited in number o
 attempt is retried only if it was rolled back, or after its outcome was looked up. Pauses are
 randomized, so that processes that failed together do not retry together.
 
-Modules read their limits from the rows. Modules on lower floors cannot import the rows, so they
+Modules read their limits from the rows. Modules in lower layers cannot import the rows, so they
 define the same limits again. A test compares both definitions. Clients of the service (the agent,
 the import of another Placement) have their own retries, which are not in the table.
 """
@@ -39,12 +39,12 @@ T = TypeVar("T")
 BINDING_ATTEMPTS_MAX = 4
 """Two writers of one project are rare, and the second one finds the binding of the first."""
 GROUP_ATTEMPTS_MAX, GROUP_PAUSE_S = 40, 0.25
-"""Ten seconds: a pod that refuses a server does so at once, unless it is overloaded."""
+"""Together ten seconds. This is enough, since a pod usually refuses a server at once."""
 LOOK_UPS_MAX = 3
 """How often a boot is looked up after its commit was not acknowledged."""
 FORWARDS_MAX, FORWARD_WITHIN_S = 2, 30.0
-"""A boot is forwarded this often, and then carried out in the process that received it. It is not
-repeated later than this, because its client may have given up."""
+"""A boot is forwarded at most this often, and then carried out in the process that received it.
+After this time it is not repeated, because its client may have given up."""
 JITTER_OF = 1_000
 REPEAT_WITHIN_S = 3.0
 """A batch is not retried later than this, because other commands wait for the thread."""

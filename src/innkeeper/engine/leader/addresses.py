@@ -12,7 +12,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SOCKET_PATH_MAX = 107
 """The largest path of a Unix socket in bytes. Source: ``unix(7)``."""
 ID_CHARS = 12
-"""The last characters of a random id; its first ones are a time."""
+"""A socket is named after this many last characters of a random id. The first ones are a time."""
 SUFFIX = ".sock"
 
 
@@ -46,14 +46,14 @@ def parsed(text: str) -> PeerAddress | None:
 
 
 def listens(path: str) -> bool:
-    """Return whether a process may listen on a Unix socket. Does not wait for it."""
+    """Return whether a process seems to listen on a Unix socket, without waiting for an answer."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)
         return probe.connect_ex(path) not in {errno.ECONNREFUSED, errno.ENOENT}
 
 
 def this_machine() -> str:
-    """Return an id of the running machine, which changes when it restarts."""
+    """Return an id of this machine. The id changes when the machine restarts."""
     try:
         boot = BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:

@@ -38,9 +38,9 @@ from innkeeper.engine.leader.frames import (
 LOG = structlog.get_logger("innkeeper.leader")
 WAITING_MAX = 10_000
 PINGS_MAX = 5
-"""A leader that has not answered so many pings is given up. The database may still see its beats,
-if only the network between the two processes is cut. Pings are counted, not seconds, because this
-process may be suspended too."""
+"""After this many pings without an answer, the connection is given up. The leader may still renew
+its term in the database, if only the network between the two processes is cut. Pings are counted
+instead of seconds, because this process may be suspended too."""
 _RECEIVED = msgspec.msgpack.Decoder(Reply | Decline | Ping | Greeting)
 
 
@@ -62,8 +62,9 @@ class LinkLimits:
     """The limits of connections between processes, for both sides.
 
     A follower pings every ``ping_s`` seconds. Requests and answers have at most ``payload_max``
-    bytes. A process that has not proved itself after ``greet_within_s`` seconds is cut off. At most
-    ``strangers_max`` connections may be in that state: fewer than the files that are kept free.
+    bytes. A process that has not proved its identity after ``greet_within_s`` seconds is cut off.
+    At most ``strangers_max`` connections may be without a proof. This is less than the number of
+    open files that the service keeps in reserve.
     """
 
     ping_s: float = 1.0
@@ -101,7 +102,7 @@ class LeaderConnection:
         """
         self._greeting = asyncio.get_running_loop().create_future()
         with ExitStack() as unless_proven:
-            # Also if the time is over in the middle.
+            # Also if the caller's timeout ends the attempt.
             unless_proven.callback(self._frames.abort)
             try:
                 await self._dial(address)

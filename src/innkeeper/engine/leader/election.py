@@ -1,9 +1,10 @@
 """Elects the leader among the processes of one database.
 
-Always true: the leader renews its term through its own writer thread, so a process whose writer is
-stuck or whose database connection is lost is replaced, and follows once it sees that. No clocks of
-different machines are compared: a process takes over after it has seen the same beat in
-``LOOKS_MAX`` looks. It follows the old leader until then, since a slow database looks the same.
+Always true: the leader renews its term through its own writer thread. So a leader whose writer is
+stuck, or whose database connection is lost, is replaced. It follows the new leader once it sees
+that. No clocks of different machines are compared: a process takes over after it has seen the same
+beat in ``LOOKS_MAX`` looks. It follows the old leader until then, since a slow database looks the
+same.
 
 May be false: that only one process believes that it leads. After a suspension, there may be two for
 about a second. Both may write, because safety does not depend on the leader.
@@ -32,11 +33,11 @@ LOOKS_MAX = 3
 """After this many further looks at the same beat, the leader counts as dead."""
 WRITE_WITHIN_S = 5.0
 RESIGN_WITHIN_S = 2.0
-"""The limit at a stop, for a step in progress and for the write. The others notice a process that
-did not resign, too, only later."""
+"""At its stop, a process waits this long for a step in progress, and then for the write that
+resigns. If it cannot resign, the others still notice that it is gone, but later."""
 
 OnChange = Callable[[Leader | None], None]
-"""Called with the leader to forward writes to; ``None`` if there is none but this process."""
+"""Called with the leader to forward writes to; ``None`` if this process is the leader now."""
 
 
 class Election:
@@ -129,7 +130,7 @@ class Election:
         self._looks = self._looks + 1 if found == self._seen else 0
         self._seen = found
         if found is not None and found.holder == self._holder:
-            # The commit of its last renewal was only not acknowledged.
+            # The last renewal was committed, but the acknowledgement was lost.
             self._set_mine(found)
             return
         if self._mine is not None:

@@ -61,7 +61,8 @@ class Ping(msgspec.Struct, array_like=True, frozen=True, tag=5):
 class Greeting(msgspec.Struct, array_like=True, frozen=True, tag=6):
     """The first frame of each side: the program's version and a random number.
 
-    The client's has a proof, and so has the server's second one.
+    The client's greeting has a proof. The server answers it with a second greeting, which has a
+    proof too.
     """
 
     version: str
@@ -73,7 +74,7 @@ Message = Ask | Cancel | Reply | Decline | Ping | Greeting
 
 
 def proof(secret: bytes, side: bytes, nonce: bytes, channel: bytes) -> bytes:
-    """Return what shows that ``side`` knows the secret, to the process that drew ``nonce``.
+    """Return the proof, for the process that drew ``nonce``, that ``side`` knows the secret.
 
     ``channel`` is the digest of the server's certificate, or empty on a Unix socket. A proof for
     one channel is worthless on another. Raises :class:`ValueError` for a nonce of another length.
@@ -88,8 +89,8 @@ class Frames(asyncio.Protocol):
     """Reads and writes frames on one connection.
 
     ``on_open``, ``on_frame`` and ``on_close`` are called in the event loop. An error of
-    ``on_frame`` closes the connection. No frame is handled once it is closing. ``heard`` grows
-    whenever the other side sends something.
+    ``on_frame`` closes the connection. No frame is handled once the connection is closing.
+    ``heard`` grows whenever the other side sends something.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """What a process of several needs to lead, or to forward its writes to the leader.
 
-Always true: forwarding changes who writes, and never what is safe. A process that cannot reach the
-leader writes by itself.
+Always true: forwarding only changes which process writes. Safety does not depend on it. A process
+that cannot reach the leader writes by itself.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Peer:
     """One process among those of a database.
 
     ``holder`` is its random id. Sockets are in ``folder``. Without a ``host``, processes on other
-    machines cannot forward to this one. It listens there on the first free one of ``ports``. At its
-    stop, it finishes requests for at most ``grace_s``.
+    machines cannot forward to this one. With a ``host``, it listens on the first free port of
+    ``ports``. At its stop, it finishes requests for at most ``grace_s``.
     """
 
     identity: Identity

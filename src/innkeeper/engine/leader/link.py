@@ -3,8 +3,8 @@
 Always true: a request that was surely not carried out raises :class:`NotForwarded`, so this process
 may carry it out itself. Any other request without an answer raises :class:`Unanswered`.
 
-After a change of leader, no more requests are sent to the old one. Those that were sent still wait
-for its answers, as long as it shows signs of life.
+After a change of leader, no more requests are sent to the old one. Requests sent before still wait
+for the old leader's answers, as long as it shows signs of life.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Link:
         )
 
     async def _keep_trying(self, leader: Leader, address: PeerAddress) -> None:
-        """Connect, and log only what changes. Any failure is tried again."""
+        """Connect, and try again after any failure. Log only changes."""
         pause_s, last = AGAIN_S, ""
         while self._current is None:
             connection = LeaderConnection(self._identity, self._lost, self._limits)

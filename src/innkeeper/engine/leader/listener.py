@@ -2,7 +2,7 @@
 
 Always true: a request is carried out only for a process that has proved that it knows the secret of
 the database's processes, and runs the same version of the program. If a connection ends, the
-clients of its requests count as gone: what has not begun is not carried out.
+clients of its requests count as gone: requests that have not begun are not carried out.
 
 Every process listens from its start, since each may become the leader.
 """
@@ -41,10 +41,10 @@ from innkeeper.engine.leader.frames import (
 LOG = structlog.get_logger("innkeeper.leader")
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 OLD_AFTER_S = 60.0
-"""A younger socket may be one that a starting process has bound, and does not listen on yet."""
+"""Younger sockets are kept. A starting process may have bound one without listening on it yet."""
 PROBES = {socket.TCP_KEEPIDLE: 30, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 3}
-"""The first probe of a silent connection after 30 s, then one every 10 s, and the end after three
-without an answer. A process that is only suspended is kept, since its machine answers."""
+"""A silent connection is probed after 30 s, and then every 10 s. It is ended after three probes
+without an answer. The connection to a suspended process is kept, since its machine answers."""
 _RECEIVED = msgspec.msgpack.Decoder(Ask | Cancel | Ping | Greeting)
 
 Handler = Callable[[bytes, ClientConnection], Awaitable[bytes]]
@@ -53,7 +53,7 @@ it has not carried the request out."""
 
 
 class NotServed(Exception):
-    """This process does not serve such requests. The process that received it may."""
+    """This process does not serve such requests. The process that forwarded the request may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +211,10 @@ class PeerListener:
 
 
 def _probe_connections(server: asyncio.Server) -> None:
-    """Have the system end connections to machines that are gone. They take the server's options.
+    """Let the system end connections to machines that are gone.
 
-    The leader only answers, so it would never notice that such a machine does not.
+    Connections inherit the options of the server's sockets. The leader only answers requests, so it
+    would never notice that a machine is gone.
     """
     for each in server.sockets:
         each.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -233,7 +234,7 @@ def _close_stranger(peer: _Peer) -> None:
 
 
 def remove_old_sockets(own: Path) -> None:
-    """Remove the sockets of processes that were killed, beside a new one of this process."""
+    """Remove the sockets of killed processes from the folder of this process's new socket."""
     now_s = own.stat().st_mtime
     for path in own.parent.glob("*" + SUFFIX):
         with suppress(OSError):

@@ -1,7 +1,7 @@
 """Compares the routings of a door with what its pods say.
 
-Always true: only a difference that is still there when it is looked at again is a finding, so
-services may run at the same time. A repair changes routings only, never a pod.
+Always true: a difference is a finding only if it is still there at a second look. So services may
+run at the same time. A repair changes routings only, never a pod.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BY_ITSELF = "Wait for the periodic check."
 SILENT = _invariant(
     "silent-pod",
     "a pod says which servers and volumes it has",
-    "Repair the connection or the login. The administrator of the pod must list all projects.",
+    "Repair the connection or the login. The login must be allowed to list all projects.",
 )
 LOST = _invariant(
     "lost-in-pod",
@@ -45,14 +45,14 @@ LOST = _invariant(
 )
 UNKNOWN = _invariant(
     "unknown-in-pod",
-    "a routing knows each server and volume that a pod has with the door's mark or with a server "
-    "of the door",
-    "Find out whose it is, unless another door made it. Delete it in the pod.",
+    "a server or volume in a pod has a routing if it has the door's mark or belongs to a server of "
+    "the door",
+    "Find out whose it is. Delete it in the pod, unless another door made it.",
     "remembers the resource, if its project is known here",
 )
 PROJECT = _invariant(
     "wrong-project-in-pod",
-    "a server or volume is of the same project in its pod",
+    "a server or volume belongs to the project of its routing in its pod too",
     "Give it to the right project in the pod, or delete the routing.",
     "gives the routing to the project that has the resource in the pod, if it is known here",
 )
@@ -68,7 +68,7 @@ INVARIANTS: Mapping[PodFault, Invariant] = {
     PodFault.PROJECT: PROJECT,
     PodFault.AMOUNTS: AMOUNTS,
 }
-"""In the order of repairs: a resource that is lost in one pod may be unknown in another one."""
+"""In the order of repairs. A resource that is lost in one pod may be unknown in another pod."""
 POD_INVARIANTS = (SILENT, *INVARIANTS.values())
 
 

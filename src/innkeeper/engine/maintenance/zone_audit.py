@@ -1,7 +1,7 @@
 """Compares what this zone knows of servers in child zones with what the children say.
 
-Always true: only a difference that is still there when it is looked at again is a finding, so
-services may run at the same time. A repair changes this zone only, never a child.
+Always true: a difference is a finding only if it is still there at a second look. So services may
+run at the same time. A repair changes this zone only, never a child.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ WRONG_BELOW = _invariant(
     "counts the amounts that the child zone reports",
 )
 UNKNOWN_MAX = 20_000
-"""How many servers a child may have for this zone that this zone does not know."""
+"""The maximum number of servers in one child's answers that this zone does not know."""
 ZONE_INVARIANTS = (SILENT, LOST_BELOW, UNKNOWN_BELOW, WRONG_BELOW)
 
 
@@ -158,9 +158,10 @@ class ZoneAudit:
             yield WRONG_BELOW.broken(uuid, text)
 
     async def _told_by(self, client: ZoneClient, child: KnownChild) -> list[Finding]:
-        """Let the child tell all servers that it has for this zone.
+        """Ask the child for all servers that it has for this zone.
 
-        A child that tells of too many that this zone does not know may never end.
+        Raises :class:`ZoneSilent` after too many servers that this zone does not know, because the
+        answers of such a child may never end.
         """
         found: list[Finding] = []
         unknown = 0
@@ -174,7 +175,7 @@ class ZoneAudit:
                 raise ZoneSilent("the pages of servers do not end", may_have_arrived=True)
             after = ids[-1]
             strange = [e.uuid for e in rows if e.uuid not in known and not e.is_undecided]
-            # They may have been deleted, or their row written, in the meantime.
+            # In the meantime, these servers may have been deleted, or their rows written.
             held = await held_servers.existing(client, child, strange, self._request())
             known = self._rows(strange)
             for uuid, each in held.items():

@@ -2,8 +2,8 @@
 
 Always true: one transaction reads the plan, chooses the pod, counts the quotas and writes the
 routing with the mark. So a create costs one commit before its pod is asked, and decides on all that
-was recorded before. What a pod has made is recorded with the commit of the next write, or by one of
-its own.
+was recorded before. What a pod has made is recorded with the commit of the next write, or in a
+commit of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from innkeeper.systems.pods.pod_groups import GroupElsewhere
 
 @dataclass(frozen=True, slots=True)
 class BegunCreate:
-    """A create that no pod was asked for yet, and the routing that is on the disk."""
+    """A create that was not sent to a pod yet. Its ``routing`` is on the disk."""
 
     plan: Plan
     pod: Pod
@@ -36,7 +36,7 @@ class BegunCreate:
 
 @dataclass(frozen=True, slots=True)
 class MadeInPod:
-    """What a pod has made for a create. It ``has_volumes`` if the pod may make some for it."""
+    """What a pod has made for a create. With ``has_volumes``, it may have made volumes too."""
 
     begun: PodRouting
     found: Sequence[str]
@@ -54,10 +54,10 @@ class Beginning:
     async def begin(
         self, request: DoorRequest, known: Plan | None, refused: Sequence[Pod]
     ) -> BegunCreate:
-        """Choose a pod that has not refused a request, and record what it is to make.
+        """Choose a pod that has not refused the request, and record the create.
 
-        A ``known`` plan is not made again. Raises the errors of :func:`plans.plan`,
-        :class:`NoPod`, :class:`GroupElsewhere` and :class:`QuotaExceeded`.
+        A ``known`` plan is used as it is. Raises the errors of :func:`plans.plan`, :class:`NoPod`,
+        :class:`GroupElsewhere` and :class:`QuotaExceeded`.
         """
         now, gone = self._clouds.clock(), frozenset(each.id for each in refused)
 
@@ -74,13 +74,13 @@ class Beginning:
         except VolumeQuotaExceeded as error:
             if request.kind == VOLUME:
                 raise
-            # The Compute API has another status for it.
+            # In the Compute API, this error has another status.
             raise QuotaExceeded(error.message) from error
 
     def _choose(self, tx: Tx, plan: Plan, refused: frozenset[int]) -> tuple[Pod, bool]:
         """Return a pod, and whether the project moves there.
 
-        It does not move if its binding is kept, or does not matter because of a volume.
+        The project does not move if its binding is kept, or if only one pod is possible.
         """
         away = refused if plan.must is None else refused | plans.others(tx, plan.must)
         try:
@@ -110,7 +110,7 @@ class Beginning:
             memory_mb=plan.one.memory_mb,
             size_gb=plan.one.size_gb,
             disk_gb=plan.one.disk_gb,
-            # What must be beside a volume does not move the project.
+            # A request that must be beside a volume does not move the project.
             group_name=plan.asked.group if moves else None,
             az_name=plan.asked.az_name,
             server_group_uuid=None if plan.server_group is None else plan.server_group.uuid,

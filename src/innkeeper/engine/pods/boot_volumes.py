@@ -29,11 +29,11 @@ from innkeeper.systems.pods.boot_volumes import ShownVolume
 
 ATTACHED = "os-extended-volumes:volumes_attached"
 VOLUMES_MAX = 64
-"""So many volumes of one server are looked at. No create may ask for more."""
+"""The maximum number of volumes of one server that are looked at. No create may ask for more."""
 NEWEST = 200
-"""So many volumes of a project are looked at for those of a server that is gone."""
+"""The volumes of a deleted server are searched among this many newest volumes of its project."""
 CLOCKS_APART = timedelta(minutes=5)
-"""The clock of a pod may be so much behind that of the door."""
+"""How far the clock of a pod may be behind the door's clock."""
 
 
 class _Volume(msgspec.Struct):
@@ -54,14 +54,14 @@ class BootVolumes:
     async def learn(self, expected: PodRouting, pod: Pod) -> bool:
         """Record the volumes of the server to which an open routing of volumes belongs.
 
-        Return whether the server gets no more of them. Raises :class:`PodSilent`.
+        Return whether the pod makes no more volumes for the server. Raises :class:`PodSilent`.
         """
         server_uuid, now = expected.server_uuid or "", self._clouds.clock()
 
         def is_decided(tx: Tx) -> bool:
             is_open = bool(boot_volumes.open_of(tx, server_uuid))
             create = routings.known(tx, server_uuid, SERVER)
-            # As long as the create is open, it is not known to which servers they belong.
+            # As long as the create is open, it is not known to which servers the volumes belong.
             return is_open and all(each.bottom_id is not None for each in create)
 
         engine = self._clouds.engine
@@ -87,7 +87,7 @@ class BootVolumes:
     async def _shown(
         self, expected: PodRouting, pod: Pod, server: Mapping[str, Json]
     ) -> list[ShownVolume]:
-        """Return the volumes of a server of which the door does not know yet."""
+        """Return the volumes of a server that the door does not know yet."""
         told = server.get(ATTACHED)
         rows = told if isinstance(told, list) else []
         return await self._unknown(expected, pod, ids_of(rows)[:VOLUMES_MAX])
@@ -95,7 +95,7 @@ class BootVolumes:
     async def _unknown(
         self, expected: PodRouting, pod: Pod, uuids: Sequence[str]
     ) -> list[ShownVolume]:
-        """Return those of these volumes of which the door does not know."""
+        """Return the volumes among these that the door does not know."""
 
         def look(tx: Tx) -> list[str]:
             return [each for each in uuids if not routings.known(tx, each, VOLUME)]
@@ -105,9 +105,9 @@ class BootVolumes:
         return [each for each in found if each is not None]
 
     async def _left(self, expected: PodRouting, pod: Pod) -> list[ShownVolume]:
-        """Return the volumes that a server left which is gone before its volumes were learned.
+        """Return the volumes left by a server that was deleted before the door knew its volumes.
 
-        They are free volumes of the project which are not older than the create, and have no mark.
+        They are free volumes of the project, are not older than the create, and have no mark.
         """
         server_uuid = expected.server_uuid or ""
         number = len(
@@ -165,7 +165,7 @@ class BootVolumes:
 
 
 def _is_free(volume: Mapping[str, Json], server_uuid: str) -> bool:
-    """Return whether a volume is attached to no server, or only to the one that is gone."""
+    """Return whether a volume is attached to no server, or only to the deleted one."""
     told = volume.get("attachments")
     rows = told if isinstance(told, list) else []
     return all(isinstance(each, Mapping) and each.get("server_id") == server_uuid for each in rows)

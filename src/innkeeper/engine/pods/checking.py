@@ -24,7 +24,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import routings
 
 WITHIN = timedelta(hours=1)
-"""So long the door looks often at what its pod deletes or changes."""
+"""For this long, the door looks often at a resource that its pod deletes or changes."""
 WITH_FLAVORS: Mapping[str, str] = {"openstack-api-version": "compute 2.47"}
 """From this version on, servers are shown with the amounts of their flavors."""
 MOVING = frozenset({"RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "MIGRATING"})

@@ -41,7 +41,7 @@ LOOK_PERIOD_S, SETTLE_PERIOD_S, CHECK_PERIOD_S = 60.0, 5.0, 5.0
 
 @dataclass(frozen=True, slots=True)
 class PodClouds:
-    """All that the ways in need to reach pods, from one event loop.
+    """All that entrypoints need to reach pods, from one event loop.
 
     ``late`` are the pods for which a list waited in vain.
     """
@@ -64,7 +64,7 @@ class PodClouds:
         self.late.note(pod.uuid, self.clock())
 
     def is_awaited(self, pod: Pod) -> bool:
-        """Return whether a list asks a pod: each would wait for one that is down, or late."""
+        """Return whether lists ask a pod. A pod that is down or late is left out."""
         is_late = self.late.is_late(pod.uuid, pod.health.last_seen_at)
         return pod.health.is_up is not False and not is_late
 
@@ -120,14 +120,14 @@ class PodClouds:
         return await again(lambda: self.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
 
     async def poll(self) -> int:
-        """Poll all pods, if it is this process's turn. Return how many are up only now, or down."""
+        """Poll all pods, if it is this process's turn. Return how many went up or down."""
         period_s = self.podding.pod_poll_interval_s
         return await self._each_in_turn(POLLS, period_s, pods.every, self.poll_one)
 
     async def measure(self) -> int:
         """Measure the due pods, if it is this process's turn. Return how many were measured.
 
-        For the others, what was placed since their measurement is counted.
+        In other pods, the servers and volumes placed since their measurement are counted.
         """
         now = self.clock()
         if self.podding.role == "gateway":
@@ -140,12 +140,13 @@ class PodClouds:
             MEASURES, measure_period_s(self.podding), due, self.measure_one
         )
         if count:
-            # Each run deletes more than it adds, so those of a long pause go, too.
+            # Each run deletes more measurements than it adds. So those kept during a long pause go,
+            # too.
             await self.engine.write(lambda tx: usage.prune(tx, self.podding, now))
         return count
 
     async def poll_one(self, pod: Pod) -> bool:
-        """Poll a pod. Return whether it is up only now, or not any more."""
+        """Poll a pod. Return whether it went up or down."""
         begun_s = time.perf_counter()
         fault: str | None = None
         try:
@@ -216,9 +217,9 @@ class PodClouds:
 
 
 async def sum_of(works: Iterable[Awaitable[int]]) -> int:
-    """Do the works of several pods at once, and return the sum of their results.
+    """Do the work on several pods at once, and return the sum of the results.
 
-    An error of one is raised when all have ended: it must not stop the work on other pods.
+    An error is raised only when the work on all pods has ended: it must not stop the others.
     """
     found = await asyncio.gather(*works, return_exceptions=True)
     for each in found:

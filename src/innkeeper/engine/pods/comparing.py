@@ -1,7 +1,7 @@
 """Find out how routings differ from what their pod has.
 
-Always true: only a difference that is still there when it is looked at again is one, so a door may
-work meanwhile. A resource is lost only if its pod answers that it does not exist.
+Always true: a difference counts only if it is still there at a second look. So a door may work
+meanwhile. A resource is lost only if its pod answers that it does not exist.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from innkeeper.systems.pods.checks import PodDifference
 T = TypeVar("T")
 KINDS = (SERVER, VOLUME)
 PODS_AT_ONCE = 2
-"""So many pods are compared at once. All that they have is in memory, 3 kB for each resource."""
+"""The number of pods compared at once. All their resources are in memory, with 3 kB each."""
 AT_ONCE = 100
-"""So many resources are looked at again at once. The client has a limit of its own."""
+"""The number of resources looked at again at once. The client has a limit of its own."""
 UNSETTLED = 2
-"""A routing that changed within so many timeouts of a request may be ahead of its resource."""
+"""A routing that changed within this many request timeouts may be ahead of its resource."""
 
 
 class Read(Protocol):
@@ -50,7 +50,7 @@ class PodComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """Compares pods with routings. ``turns`` are those of pods that are compared now."""
+    """Compares pods with routings. ``turns`` limits how many are compared at once."""
 
     read: Read
     client: PodClient
@@ -78,7 +78,7 @@ class Comparing:
                 await self._look_again(held, kind, first, told)
                 kept = {(each.fault, each.uuid) for each in first}
                 last = await self._differences(pod, kind, told)
-                # A difference that is new was not looked at again.
+                # A new difference has not had its second look.
                 found += [each for each in last if (each.fault, each.uuid) in kept]
         return PodComparison(found, await self.read(lambda tx: checks.count(tx, pod)))
 

@@ -27,9 +27,9 @@ from innkeeper.systems.pods import pod_groups, pods, routings
 
 LOG = structlog.get_logger("innkeeper.pods")
 AT_ONCE = 100
-"""So many open routings of each pod are looked at in one round."""
+"""The number of open routings of each pod that are looked at in one round."""
 DOUBT = 4
-"""A create is in doubt for so many times the timeout of a request."""
+"""A create stays in doubt for this many request timeouts."""
 
 
 class Completing:
@@ -69,7 +69,7 @@ class Completing:
         return await sum_of(map(self._in_pod, of_pods.values()))
 
     async def _in_pod(self, found: Sequence[tuple[PodRouting, Pod]]) -> int:
-        """Settle routings of one pod, until it does not answer. Others do not wait for it."""
+        """Settle routings of one pod, until it does not answer. Other pods do not wait for it."""
         count = 0
         for routing, pod in found:
             try:

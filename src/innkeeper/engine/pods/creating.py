@@ -54,16 +54,16 @@ from innkeeper.systems.pods.pod_groups import GroupElsewhere
 LOG = structlog.get_logger("innkeeper.pods")
 RETRY_AFTER_S = 5
 FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
-"""Refusals of a pod that another pod may not give: its quota, or its room."""
+"""Statuses of refusals for lack of quota or room. Another pod may accept the create."""
 LACKING = {HTTPStatus.BAD_REQUEST: "badRequest", HTTPStatus.NOT_FOUND: "itemNotFound"}
-"""Refusals of a pod that may have lost what the create names: a flavor, type, key pair or image."""
+"""Statuses of a pod that may have lost what the create names: a flavor, type, key pair or image."""
 AWAY = "The place of this work does not answer. Try again later."
 UNKNOWN = "It is not known yet whether this was made. Look at the list before you try again."
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A create on its way to a pod, with the login that the pod is asked with."""
+    """A create that is being sent to a pod with this login."""
 
     create: BegunCreate
     login: PodLogin
@@ -141,7 +141,7 @@ class Creating:
         try:
             login, body = await self._prepared(begun.plan, begun.pod)
         except (Refusal, PodSilent) as error:
-            # The pod was not asked for it yet.
+            # The create was not sent to the pod yet.
             await self._forget(begun)
             if isinstance(error, Conflict):
                 raise PodRefused(error.message, None, error) from error
@@ -154,14 +154,14 @@ class Creating:
             answer = await self._send(sent, body)
             if _may_lack(answer):
                 repaired = await self._repaired(sent)
-                # A refusal made nothing, so this one may be sent again.
+                # A refused create made nothing, so it may be sent again.
                 answer = answer if repaired is None else await self._send(sent, repaired)
         except PodSilent as error:
             return await self._after_silence(sent, error)
         return await self._after_answer(sent, answer)
 
     async def _prepared(self, plan: Plan, pod: Pod) -> tuple[PodLogin, dict[str, Json]]:
-        """Return the login for a create, and the body, in which all that it names exists there.
+        """Return the login for a create, and its body. All that the body names exists in the pod.
 
         Raises :class:`Conflict` if the pod refuses a part of it, and :class:`PodSilent`.
         """
@@ -186,7 +186,7 @@ class Creating:
         return await self._clouds.client.send(sent.login, call)
 
     async def _repaired(self, sent: _Sent) -> dict[str, Json] | None:
-        """Return the body again, if its pod had lost something that it names; else ``None``."""
+        """Return the body again if the pod had lost something that it names; else ``None``."""
         made = self._pushing.made
         try:
             body = await self._body(sent.plan, sent.pod, sent.login, is_sure=False)
@@ -197,9 +197,9 @@ class Creating:
     async def _body(
         self, plan: Plan, pod: Pod, login: PodLogin, *, is_sure: bool = True
     ) -> dict[str, Json]:
-        """Return the body for a pod, in which all that it names exists there.
+        """Return the body for a pod. All that the body names exists there.
 
-        If it ``is_sure``, the pod is not asked again for what it had a moment ago.
+        With ``is_sure``, the pod is not asked again for what it had a moment ago.
         """
         fields = dict(plan.fields)
         if plan.flavor is not None:
@@ -294,7 +294,7 @@ class Creating:
         except PodSilent as silent:
             raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from silent
         if len(found) < plan.number:
-            # The pod may still be at it. The periodic task looks again.
+            # The pod may still be making it. The periodic task looks again.
             raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
         await self._settled(sent, found)
         version, path = ("/v2.1", "/servers") if plan.key == SERVER else ("/v3", "/volumes")
@@ -319,7 +319,7 @@ class Creating:
     ) -> list[str]:
         """Record what a pod has made, and bind the project to it. Return the ids recorded now.
 
-        It ``has_volumes`` if the pod may make volumes for what was created.
+        With ``has_volumes``, the pod may make volumes for what was created.
         """
         now = self._clouds.clock()
         made = MadeInPod(begun, found, now, has_volumes)
@@ -340,8 +340,9 @@ class Creating:
 
 
 def _may_lack(answer: PodAnswer) -> bool:
-    """Return whether a pod refused a create, maybe because it lost what the create names.
+    """Return whether a pod may have refused a create because it lost what the create names.
 
-    Raises :class:`PodSilent` for an answer that is no JSON: a proxy does not know what was made.
+    Raises :class:`PodSilent` for an answer that is not JSON. It is probably a proxy's, which does
+    not know what was made.
     """
     return answer.status in LACKING and LACKING[HTTPStatus(answer.status)] in decoded(answer)

@@ -76,7 +76,7 @@ class DoorUpkeep:
         return asyncio.run(self._settle())
 
     def check(self) -> int:
-        """Check the pods whose turn is this process's. Return the number of repairs."""
+        """Check due pods, if it is this process's turn. Return the number of repairs."""
         return asyncio.run(self._beside(lambda door: door.reconciling.check()))
 
     async def _settle(self) -> int:

@@ -1,7 +1,8 @@
 """Send requests for one server or volume to the pod that has it.
 
 Always true: the pod gets the complete body. Only an image, a flavor and a key pair are translated.
-A server and a volume meet only in one pod. A resource that its pod does not know is forgotten.
+A server and a volume can be attached only within one pod. A resource that its pod does not know is
+forgotten.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Forwarding:
         await self._clouds.engine.write(lambda tx: routings.show_image(tx, row_id, image_id, now))
 
     async def _learn_volumes(self, volume: PodRouting, pod: Pod) -> None:
-        """Learn which volumes the pod made for a server, before nobody can tell any more.
+        """Learn which volumes the pod made for a server, while the pod can still tell.
 
         ``volume`` is the open routing of one of them.
         """
@@ -135,7 +136,7 @@ class Forwarding:
         return Unavailable(IN_DOUBT, retry_after_s=RETRY_AFTER_S)
 
     async def _uncount(self, changing: PodRouting, pod: Pod) -> None:
-        """Count what a resource has after all, because its pod refused to change it."""
+        """Count the real amounts of a resource again, because its pod refused to change it."""
         try:
             await self._checking.check(changing, pod)
         except PodSilent as error:

@@ -4,7 +4,7 @@ Always true: an answer that is not a list of resources with ids is an error. A l
 page begins after the last one.
 
 May be false: that a resource that is missing in the lists does not exist. Rows can be skipped while
-others are deleted. Only :func:`one` proves it.
+others are deleted. Only :func:`one` proves that a resource does not exist.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from innkeeper.systems.identity.names import could_be_stored
 PAGE = 1000
 PAGES_MAX = 2000
 UUID_CHARS = 36
-"""What is remembered with a server has its id in columns of this length."""
+"""The length of the columns for ids of servers and volumes."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,8 @@ class HeldResources:
                 each = await self._resource(kind, row)
                 found[each.uuid] = each
         except NoService:
-            # A pod without volumes has none. One without servers is no pod.
+            # A pod may have no Block Storage service, and then has no volumes. It must have a
+            # Compute API.
             if kind == SERVER:
                 raise
         return found

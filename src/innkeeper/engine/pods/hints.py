@@ -1,7 +1,7 @@
 """Read the scheduler hints of creates at a door that name servers or volumes.
 
-Always true: what must be beside a server or volume goes to its pod. A pod gets no id of what is in
-another pod, from which everything there is apart anyway.
+Always true: what must be beside a server or volume goes to its pod. A pod gets no ids of resources
+in other pods: everything in it is apart from them anyway.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ BESIDE, APART = "same_host", "different_host"
 BESIDE_SERVER = "local_to_instance"
 """The hint of Block Storage that names the server near which a volume should be."""
 NAMED_MAX = 100
-"""So many resources the hints of a create may name, because each of them is looked up."""
+"""The maximum number of resources that the hints of a create may name. Each of them is looked
+up."""
 NOWHERE = 0
 """The row id of no pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hinted:
-    """What hints name: ``homes`` are the row ids of the pods of what the request must be beside.
+    """What hints name. Pods are given by their row ids.
 
-    ``places`` are the row ids of the pods of what it should be apart from, by id.
+    ``homes`` are the pods of resources that the request must be beside. ``places`` has the pod of
+    each resource that the request should be apart from, by the id of the resource.
     """
 
     homes: frozenset[int] = frozenset()

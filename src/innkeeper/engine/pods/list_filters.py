@@ -1,7 +1,7 @@
 """Translate the filters of a list for each pod, whose ids and names differ from those of the door.
 
-Always true: a filter is sent to a pod only if its value means the same there. The others are
-applied here, to the rows of the pod, or are refused in words.
+Always true: a filter is sent to a pod only if its value means the same there. The door applies the
+other filters to the rows of the pod, or refuses them with an error.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.volumes import types
 
 PAGE = 1000
-"""So many rows of a pod are read at once if some filter is applied here."""
+"""The number of rows of a pod that are read at once if the door applies a filter itself."""
 IMAGES = ("image", "image_ref")
 TYPES = ("volume_type", "volume_type_id")
 INTERNAL = {
     SERVER: frozenset({"instance_type_id", "kernel_id", "ramdisk_id", "launched_on"}),
     "volume": frozenset({"encryption_key_id"}),
 }
-"""Filters by what only a pod knows, and the door does not show."""
+"""Filters by fields that only a pod knows, and that the door does not show."""
 
 Filters = Sequence[tuple[str, str]]
 ValueOf = Callable[[str], Json]
@@ -38,7 +38,7 @@ Accepts = Callable[[ValueOf, PodHome], bool]
 
 @dataclass(frozen=True, slots=True)
 class PodFilters:
-    """The filters that are ``sent`` to a pod, and those ``here``, all of which a row must pass."""
+    """The filters that are ``sent`` to a pod, and the filters that the door applies ``here``."""
 
     sent: Filters
     here: Sequence[Accepts] = ()

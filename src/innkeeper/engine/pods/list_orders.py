@@ -1,7 +1,7 @@
 """The order of the rows of a list over several pods.
 
-Always true: the last key is the id, so no two rows are equal. Each pod is asked for the same order,
-in which its rows are compared here by the values that it shows.
+Always true: the last key is the id, so no two rows are equal. Each pod is asked for the same order.
+The door compares rows by the values that pods show.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ NULL, NUMBER, TEXT = range(3)
 Rank = tuple[Comparable, ...]
 """The values of a row in the fields of an order, so that they can be compared."""
 RankedRow = tuple[Rank, str, Json]
-"""The rank of a row, its id, and the row. In a list that is alone, ranks are empty."""
+"""The rank of a row, its id, and the row. If the list comes from a single pod, ranks are empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListOrder:
-    """Compares the rows of a list. ``fields`` are those of answers, as in :data:`Sort`."""
+    """Compares the rows of a list. ``fields`` is a :data:`Sort` by fields of answers."""
 
     fields: Sort
 
@@ -70,7 +70,7 @@ class ListOrder:
         return list(zip(*map(_comparables, columns), strict=True))
 
     def is_after(self, rank: Rank, other: Rank) -> bool:
-        """Return whether the row with the first rank comes after that with the other one."""
+        """Return whether the row with this rank comes after the row with the other rank."""
         for mine, its, (_, is_descending) in zip(rank, other, self.fields, strict=True):
             if mine != its:
                 return mine < its if is_descending else mine > its
@@ -103,14 +103,14 @@ def sort_query(kind: str, sort: Sort) -> list[tuple[str, str]]:
 
 
 def _comparables(column: Sequence[Json]) -> Iterable[Comparable]:
-    # The usual case, in which no value is looked at by itself.
+    # The usual case is fast: all values are texts.
     return (
         zip(repeat(TEXT), column) if set(map(type, column)) == {str} else map(_comparable, column)
     )
 
 
 def _comparable(value: Json) -> Comparable:
-    """Return a value that can be compared with that of any other value. Nulls come first."""
+    """Return a key by which a value can be compared with any other value. Nulls come first."""
     if type(value) is str:
         return TEXT, value
     if value is None:

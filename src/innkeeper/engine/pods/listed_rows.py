@@ -1,11 +1,11 @@
 """Read the rows of a list of a pod mostly as text, so that what stays as it is costs little.
 
-A page has up to a thousand rows with the same fields. The names of the fields are learnt from the
-first page of a kind, whatever the pod is, and the next pages are decoded by them. Only fields
-whose values must be compared or changed become values; all others stay the text that the pod sent.
+A page has up to a thousand rows with the same fields. The door learns the names of the fields from
+the first page of a kind of list, and decodes the next pages with them. Only fields whose values
+must be compared or changed become values; all others stay the text that the pod sent.
 
-Always true: no field of a row is lost. A page with a field that is not known yet, without one that
-all rows had, or with a value of another kind, is read as values first, and its fields are learnt.
+Always true: no field of a row is lost. A page may have an unknown field or a value of another kind,
+or lack a field that all rows had. Such a page is first read as values, and its fields are learnt.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ID, LINKS, METADATA = "id", "links", "metadata"
 BRIEF = (ID, "name", LINKS)
 """The fields of a list without details."""
 FIELDS_MAX = 500
-"""So many fields the rows of a pod may have. A server of Nova has about 40."""
+"""The maximum number of fields in the rows of a pod. A server of Nova has about 40."""
 LAYOUTS_MAX = 1_000
 NO_LIST = "its answer is no list"
 
@@ -39,8 +39,8 @@ Row = Json
 class RowPart(Enum):
     """What a field of a row needs.
 
-    ``TEXT`` and ``METADATA`` may be changed, and ``PLAIN`` is never changed. A ``WHOLE`` field is
-    anything, and stays as the pod wrote it until it is known whether it must be changed.
+    ``TEXT`` and ``METADATA`` may be changed, and ``PLAIN`` is never changed. A ``WHOLE`` field may
+    have any value. It stays as the pod wrote it until the door knows whether it must be changed.
     """
 
     ID = auto()
@@ -66,9 +66,9 @@ class RowLayout:
     """The fields of rows, in order, and the type that such rows are decoded as.
 
     Some rows may lack the ``optional`` fields. ``attributes`` are the names of the type's
-    attributes, by the names of the fields. Only administrators see the fields ``of_hosts``, and all
-    that may be changed are among those ``changing``. All rows have the ``unnamed`` fields. Only
-    parts of their values may be changed, whatever the names of the fields.
+    attributes, by the names of the fields. Only administrators see the fields ``of_hosts``. Only
+    the fields ``changing`` may be changed. The ``unnamed`` fields are in all rows. The door may
+    change only parts of their values, because it does not know their names.
     """
 
     parts: Mapping[str, RowPart]
@@ -162,8 +162,8 @@ class RowLayouts:
     def page(self, of: tuple[object, ...], key: str, answer: PodAnswer) -> PodPage:
         """Return the rows under a ``key`` of an answer.
 
-        ``of`` says what is listed: all that decides which fields the rows have. Raises
-        :class:`PodSilent` for an answer that is no list of resources with ids.
+        ``of`` identifies the kind of list: all on which the fields of the rows depend. Raises
+        :class:`PodSilent` for an answer that is not a list of resources with ids.
         """
         layout = self._known.get((key, *of))
         told = None if layout is None else _told(layout, answer.body)

@@ -1,7 +1,7 @@
 """Read one page of a list of servers or volumes from several pods, all at once.
 
 Always true: each row is of a resource that this service knows to be in the pod. Rows are sorted by
-the requested keys, and at last by id. A pod without an answer costs the list its rows, and the list
+the requested keys, and finally by id. If a pod does not answer, its rows are missing, and the list
 says so.
 """
 
@@ -38,10 +38,10 @@ from innkeeper.systems.pods import pods, routings
 LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 PAGES_MAX = 200
-"""So many pages of a pod are read for one page of the door."""
+"""The maximum number of pages of a pod that are read for one page of the door."""
 INVALID = "A parameter of the list is invalid."
 Homes = Sequence[tuple[PodHome, Sequence[str]]]
-"""The homes of resources, with their ids."""
+"""The homes of resources, each with the ids of its resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class PodListQuestion:
 
     ``project_id`` is ``None`` for a list of all projects. A list that ``is_brief`` has only ids and
     names. It ``is_alone`` if it comes from a single pod. It ``needs_admin`` if pods apply a filter
-    only for administrators, and ``needs_details`` if a filter that is applied here reads them.
+    only for administrators, and ``needs_details`` if the door applies a filter that reads them.
     """
 
     request: DoorRequest
@@ -227,7 +227,7 @@ class Lists:
             if len(found) >= question.limit or not page.has_more:
                 return found[: question.limit], page.has_more or len(found) > question.limit
             marker = page.ids[-1]
-            # Rows that the list does not show must not take a request each.
+            # Larger pages follow, so that rows that the list does not show take few requests.
             asked = replace(asked, limit=max(asked.limit, min(PAGE, 2 * asked.limit)))
         raise PodSilent("the list is too far from its start", may_have_arrived=True)
 
@@ -247,9 +247,9 @@ class Lists:
         places: Sequence[int],
         filters: PodFilters,
     ) -> Sequence[int]:
-        """Change rows into rows of the door. Return the places of those that the list has.
+        """Change rows into rows of the door. Return the indexes of the rows that are in the list.
 
-        They are known to be in the pod, and pass the filters that are applied here.
+        The door knows the resources of these rows to be in the pod, and the rows pass its filters.
         """
         request, ids = question.request, _at(page.ids, places)
         homes = await self._clouds.engine.read(lambda tx: routings.homes(tx, request.kind, ids))
@@ -289,7 +289,7 @@ class Lists:
 
 
 def _at(column: Sequence[T], places: Sequence[int]) -> Sequence[T]:
-    """Return the values at these places, which are mostly all of them."""
+    """Return the values at these indexes, which are usually all indexes."""
     return column if len(places) == len(column) else [column[place] for place in places]
 
 
@@ -300,9 +300,9 @@ def _home_of(uuid: str | None, homes: Homes) -> PodHome | None:
 def _by_home(
     homes: Homes, ids: Sequence[str], places: Sequence[int]
 ) -> Mapping[PodHome, Sequence[int]]:
-    """Return the places of the rows of each home. Rows without one are left out."""
+    """Return the indexes of the rows of each home. Rows without a home are left out."""
     if len(homes) == 1 and set(homes[0][1]).issuperset(ids):
-        # The usual case, in which no row is looked at by itself.
+        # The usual case is fast: all rows have the same home.
         return {homes[0][0]: places}
     home_of = {uuid: home for home, uuids in homes for uuid in uuids}
     found: dict[PodHome, list[int]] = {}

@@ -27,18 +27,18 @@ Told = Mapping[str, Json]
 Row = dict[str, Json]
 T = TypeVar("T")
 PAGE, PAGES_MAX = 1000, 200
-"""So many rows of a pod are read at once, and so many times."""
+"""The number of rows of a pod that are read at once, and the maximum number of such reads."""
 
 
 class Looking:
-    """Asks several pods the same."""
+    """Sends the same request to several pods."""
 
     def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
         self._clouds = clouds
         self._tenants = tenants
 
     async def homes(self, project_id: str | None) -> list[Pod]:
-        """Return the pods with volumes of a project, or of any."""
+        """Return the pods with volumes of a project, or with ``None``, of any project."""
 
         def look(tx: Tx) -> list[Pod]:
             ids = frozenset(routings.pods_of(tx, project_id, VOLUME))
@@ -47,7 +47,7 @@ class Looking:
         return await self._clouds.engine.read(look)
 
     async def volumes(self, project_id: str | None, ids: Collection[str]) -> dict[str, PodRouting]:
-        """Return those of these volumes that are of a project, or of any, by id."""
+        """Return the volumes among these of a project, or with ``None``, of any project, by id."""
         found = await self._clouds.engine.read(lambda tx: routings.of_resources(tx, ids, VOLUME))
         made = (each for each in found if each.bottom_id is not None)
         return {each.top_id: each for each in made if project_id in (None, each.project_id)}
@@ -70,7 +70,7 @@ class Looking:
         target: str,
         headers: Mapping[str, str],
     ) -> tuple[list[tuple[Pod, Told]], list[Pod]]:
-        """Return the answers of pods, and the pods without one. A 404 is an answer without keys."""
+        """Return the answers of pods, and the pods without one. A 404 counts as an empty answer."""
 
         async def one(pod: Pod) -> Told:
             return await self._told(pod, project_id, service, target, headers)
@@ -87,9 +87,9 @@ class Looking:
         headers: Mapping[str, str],
         key: str,
     ) -> tuple[list[tuple[Pod, list[Row]]], list[Pod]]:
-        """Return the rows on all pages of a list in pods, and the pods without them.
+        """Return the rows on all pages of a list in pods, and the pods without an answer.
 
-        ``key`` is that of the rows in bodies.
+        Bodies have the rows under ``key``.
         """
         timeout_s = self._clouds.podding.pod_request_timeout_s
 
@@ -162,6 +162,6 @@ class Looking:
 
 
 def _with_ids(told: Json) -> list[Row]:
-    """Return the rows with ids of what may be a list."""
+    """Return the rows that have ids. The value may be no list."""
     rows = told if isinstance(told, list) else []
     return [each for each in rows if isinstance(each, dict) and isinstance(each.get("id"), str)]

@@ -1,7 +1,7 @@
 """Find in a pod what the door has begun to make there, by its mark.
 
-Always true: only what has the mark of a create is found for it. A volume that another project takes
-over is found once it is that project's.
+Always true: only a resource with the mark of a create is found for this create. A volume that
+another project takes over is found once it belongs to that project.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Marks:
         raise PodSilent("the project has too many resources to look for one")
 
     async def _taken(self, login: PodLogin, begun: PodRouting) -> list[str]:
-        """Return the id of a volume that another project takes over, if it has it already."""
+        """Return the id of a volume that another project takes over, once the project has it."""
         uuid = begun.top_id.removeprefix(TAKES)
         timeout_s = self._clouds.podding.pod_request_timeout_s
         session = await self._clouds.client.session(login, timeout_s)
@@ -67,7 +67,7 @@ class Marks:
 
 
 def ids_of(rows: Sequence[Json], mark: str | None = None) -> list[str]:
-    """Return the ids of resources; with a mark, of those that have it."""
+    """Return the ids of resources; with a mark, only of resources that have the mark."""
     found = []
     for each in rows:
         uuid = each.get("id") if isinstance(each, Mapping) else None

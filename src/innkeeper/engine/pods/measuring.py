@@ -1,7 +1,8 @@
 """Read the usage of a pod from its own statistics.
 
 Always true: a usage is JSON of a bounded size, with finite numbers. A pod without volumes has a
-total of 0 for them. What a pod does not tell is missing, and counts as room.
+total of 0 for them. Amounts that a pod does not tell are missing in the usage, and do not count as
+used.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ async def _volumes(
         return None, "its volume services have reported no pools"
     amounts = [_pool(each) for each in pools if isinstance(each, dict)]
     totals = [total for total, _ in amounts]
-    # One pool without a bound makes the pod one without a bound.
+    # If one pool is unbounded, the volumes of the pod are unbounded.
     total = None if None in totals else sum(each for each in totals if each is not None)
     used = sum(each for _, each in amounts)
     return {"pools": len(pools), "total": total, "used": used}, None

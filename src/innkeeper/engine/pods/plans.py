@@ -44,10 +44,11 @@ ELSEWHERE = "The volumes and servers that the request names are not all in the s
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A create that was checked. ``asked`` is for the choice of a pod.
+    """A create that was checked. ``asked`` is the request for the choice of a pod.
 
-    ``must`` is the id of the only pod that will do, because its volumes, its group or what it
-    must be beside are there. The request only ``follows_group`` if it is not because of volumes.
+    ``must`` is the id of the only possible pod, if there is one: it has volumes of the request, its
+    server group, or a resource that it must be beside. With ``follows_group``, only the group
+    decides it.
     """
 
     request: DoorRequest
@@ -297,7 +298,7 @@ def volume_of(tx: Tx, caller: DoorCaller, uuid: str) -> Json:
 
 
 def may_leave(tx: Tx, plan: Plan) -> bool:
-    """Return whether no server of the plan's group is known to be in its pod yet."""
+    """Return whether the group of the plan may change its pod: no server is known there yet."""
     return plan.server_group is not None and pod_groups.may_leave(tx, plan.server_group.uuid)
 
 

@@ -1,8 +1,8 @@
 """Make in a pod what a server or a volume needs there: flavors, key pairs and volume types.
 
-Always true: what exists in the pod is not changed. Images are only looked up, by their names. The
-tags of a group are not among the extra specs in its pods, where they would ask hosts and volume
-pools for such a capability.
+Always true: what exists in the pod is not changed. Images are only looked up, by their names. Extra
+specs that choose a group of pods are not sent to these pods. There, they would demand hosts and
+volume pools with such a capability.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, COMPUTE, Tenants, decoded
 
 KNOWN_FOR = timedelta(minutes=5)
-"""So long the door believes that a pod has what it had, unless the pod refuses a create."""
+"""For this long, the door believes that a pod has what it had, unless the pod refuses a create."""
 KNOWN_MAX = 10_000
 REFUSALS = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
-"""Answers of a pod that will not make something. Another pod may."""
+"""Statuses of a pod that refuses to make something. Another pod may make it."""
 DIGEST_CHARS = 16
 NAME_CHARS_MAX = 255
 KEY_VERSION, NEW_KEY_VERSION = "compute 2.2", "compute 2.92"
@@ -42,8 +42,8 @@ _OWN_KEY = re.compile(rf"(.+)-[0-9a-f]{{{DIGEST_CHARS}}}")
 class Pushing:
     """Makes what pods lack, and remembers for a while what they have.
 
-    ``made`` counts what was made or found anew. Without ``is_sure``, nothing that is remembered is
-    believed.
+    ``made`` counts what was made or found anew. Without ``is_sure``, the pod is asked even for what
+    is remembered.
     """
 
     def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
@@ -90,9 +90,12 @@ class Pushing:
     async def _with_specs(
         self, own: PodLogin, path: str, made: PodAnswer, specs: Mapping[str, str]
     ) -> PodAnswer:
-        """Give a new flavor its extra specs. Return the answer about it, or the pod's refusal.
+        """Give a new flavor its extra specs.
 
-        Without them, the flavor is deleted again: later creates would take it for a whole one.
+        Return the pod's answer about the flavor, or its refusal of the specs.
+
+        If the specs are refused, the flavor is deleted again: later creates would take it for
+        complete.
         """
         if not specs:
             return made
@@ -241,7 +244,7 @@ def _is_private(told: Mapping[str, Json]) -> bool:
 
 
 def _without_tags(specs: Mapping[str, str], pod: Pod) -> dict[str, str]:
-    """Return extra specs without those by which the pod was chosen."""
+    """Return the extra specs, except those by which the pod was chosen."""
     return {key: value for key, value in specs.items() if key not in pod.tags}
 
 

@@ -1,8 +1,8 @@
 """Compare pods with the routings from time to time, and after an outage, and repair the routings.
 
-Always true: what is repaired here changes no owner, unless the new project had asked for the volume
-at this door. A pod that lost most of its resources at once is left to the operator: its address may
-lead to another cloud.
+Always true: a repair changes the owner of a volume only if the new project had asked for the volume
+at this door. Other owners stay. A pod that lost most of its resources at once is left to the
+operator: its address may lead to another cloud.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from innkeeper.systems.pods.checks import PodDifference, PodFault
 
 LOG = structlog.get_logger("innkeeper.pods")
 AT_ONCE = 100
-"""So many repairs share a transaction, for which all other writers wait."""
+"""The number of repairs in one transaction, while all other writers wait."""
 RETRY_S = 60.0
-"""A pod whose check failed is checked again so much later."""
+"""A pod whose check failed is checked again after this time."""
 LOST_MAX = 20
 """A pod that lost more than this, and more than half of what it should have, may be another one."""
 BY_ITSELF = frozenset({PodFault.LOST, PodFault.UNKNOWN, PodFault.AMOUNTS})
-"""What is always repaired without an operator."""
+"""The faults that are always repaired without an operator."""
 NOTES_KEPT = timedelta(days=7)
-"""So long a transfer of a volume may arrive late in a pod."""
+"""The maximum delay with which a transfer of a volume arrives in a pod."""
 
 
 class Reconciling:
@@ -99,9 +99,10 @@ class Reconciling:
 
 
 def retried_s(period_s: float) -> float:
-    """Return how long ago the last check was, as is recorded of one that failed just now.
+    """Return the age that is recorded for a check that has just failed.
 
-    The next one is due :data:`RETRY_S` later, or after the whole period if that is sooner.
+    With this age, the next check is due :data:`RETRY_S` later, or after the period if that is
+    sooner.
     """
     return max(0.0, period_s * periodic.EARLY - RETRY_S)
 

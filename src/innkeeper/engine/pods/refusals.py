@@ -15,10 +15,10 @@ from innkeeper.domain.pods import Pod
 from innkeeper.systems.pods.bindings import NoPod
 
 PODS_MAX = 10
-"""So many pods are asked for a create, one after the other.
+"""The maximum number of pods that are asked for a create, one after the other.
 
-Each may take seconds, and clients wait for about a minute. Pods that are full as far as is known
-are not asked at all, so it is rare that even two refuse.
+Each may take seconds, and clients wait for about a minute. Pods that are known to be full are not
+asked at all, so even two refusals are rare.
 """
 
 
@@ -58,7 +58,7 @@ def without_pod(refusals: Refusals, error: NoPod, *, is_admin: bool) -> DoorAnsw
 
 
 def of_too_many(refusals: Refusals, *, is_admin: bool) -> Conflict:
-    """Return what the client gets if as many pods refused as are asked at most."""
+    """Return what the client gets after :data:`PODS_MAX` refusals."""
     told = f"{len(refusals)} places refused this request, and no more are asked."
     first = refusals[0][1].message
     if is_admin:

@@ -24,7 +24,8 @@ RETRY_CHARS_MAX = 8
 PROJECTS = ("tenant_id", "project_id", "source_project_id")
 TEXTS = frozenset({"user_id", "key_name"})
 ZONES = frozenset({"OS-EXT-AZ:availability_zone", "availability_zone"})
-"""The names of the fields with texts that :meth:`DoorView.text` changes, with ``PROJECTS``."""
+"""``PROJECTS``, ``TEXTS`` and ``ZONES`` name the fields whose texts :meth:`DoorView.text`
+changes."""
 HIDDEN = frozenset({"destination_project_id"})
 """The names of the fields that are always null: there is no such project at the door."""
 HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "host_status")
@@ -62,7 +63,7 @@ class DoorView:
         )
 
     def change(self, told: Json, depth: int = 0) -> Json:
-        """Return a body as the door shows it. Raises :class:`PodSilent` for one too deep."""
+        """Return a body as the door shows it. Raises :class:`PodSilent` if it is too deep."""
         if depth > DEPTH_MAX:
             raise PodSilent("the answer is nested too deeply", may_have_arrived=True)
         if isinstance(told, list):

@@ -1,8 +1,8 @@
 """Change the rows of a list into rows of the door, as :mod:`innkeeper.engine.pods.shown` does.
 
-A list has up to a thousand rows with the same fields, and many of their values are equal. So what
-depends only on the names of the fields, on a value, or on an address without the id of its
-resource, is found out once.
+A list has up to a thousand rows with the same fields, and many of their values are equal. So work
+that depends only on the names of the fields, on a value, or on an address without its resource's id
+is done once.
 
 Always true: a row is changed as :meth:`DoorView.change` changes it.
 """
@@ -34,7 +34,8 @@ from innkeeper.engine.pods.shown import (
 )
 
 NOTHING = b"\x7f"
-"""The id of a resource in links that are known already. No address has this character."""
+"""Takes the place of the resource's id in links, to change them once. No address has this
+character."""
 ID_CHARS_MIN = 32
 """A shorter id could be a part of another word of an address."""
 WORDS = (
@@ -42,8 +43,8 @@ WORDS = (
     *(f'{each}"' for each in {*PROJECTS, *TEXTS, *ZONES, *HIDDEN, *WHOLE}),
     *(f'"{each}' for each in HOSTS),
 )
-"""JSON without any of these has no name of a field that may be changed. With a backslash, names can
-be written in other ways."""
+"""JSON with none of these texts has no field that may be changed. A backslash is among them because
+names of fields can be written with escapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,12 @@ class RowView:
     layout: RowLayout
 
     def change(self, rows: Sequence[Row], ids: Sequence[str]) -> None:
-        """Change the rows of resources in place. Raises :class:`PodSilent` for one too deep.
+        """Change the rows of resources in place.
 
-        A field of all rows is changed before the next one, so that most of the loops are not
-        Python's.
+        Raises :class:`PodSilent` for a row that is nested too deeply.
+
+        Each field is changed in all rows before the next field. So most loops run in C, not in
+        Python.
         """
         layout, attributes = self.layout, self.layout.attributes
         parts = dict(layout.changing)
@@ -133,7 +136,7 @@ class _Column:
         return _Column(attribute, *parts)
 
     def change(self, told: Sequence[Json], make: Callable[[Json], Json]) -> None:
-        """Replace each value by what is made from what the pod told. Equal ones are made once."""
+        """Replace each value by the door's value for it. Equal values are changed once."""
         made = {each: make(each) for each in set(told)}
         if any(key != each for key, each in made.items()):
             _set(self.rows, self.attribute, map(made.__getitem__, told))
@@ -142,10 +145,9 @@ class _Column:
 def _parts_between(told: Sequence[bytes], uuids: Sequence[bytes]) -> Sequence[bytes] | None:
     """Return what is before, between and after the ids in the links of the first row.
 
-    It is ``None`` if an address could mean something else with any of these ids in the place of
-    another.
+    ``None`` if the meaning of an address could change when one of these ids replaces another one.
     """
-    # Only letters and digits of ASCII count here.
+    # ``isalnum`` of bytes accepts only letters and digits of ASCII.
     if not b"".join(uuids).replace(b"-", b"").isalnum():
         return None
     first = told[0]
@@ -167,7 +169,7 @@ def _joined(rows: Iterable[Row], attributes: Sequence[str]) -> Iterable[bytes]:
     """Return the different texts that rows have in these fields together."""
     if not attributes:
         return ()
-    # A getter of a single attribute would return no tuple.
+    # The first attribute is repeated because a getter of a single attribute returns no tuple.
     return set(map(b"\n".join, map(attrgetter(*attributes, attributes[0]), rows)))
 
 
@@ -175,5 +177,5 @@ def _may_change(told: Iterable[bytes]) -> bool:
     """Return whether a part of one of these values may be changed, or is nested too deeply."""
     if any(each.count(b"{") + each.count(b"[") >= DEPTH_MAX for each in told):
         return True
-    # To search a string takes a fifth of the time. No word has the end of a line.
+    # One joined string is searched in a fifth of the time. No word contains a line end.
     return any(map(b"\n".join(told).decode().__contains__, WORDS))

@@ -1,7 +1,8 @@
 """The door's projects in pods, and the door's logins to them.
 
-Always true: a project of the door is the project in the pod whose name is its id. It is made when
-the pod refuses the login to it. Nothing is made twice: a name is unique in its domain.
+Always true: a project of the door has its own project in the pod. The pod's project is named after
+the id of the door's project. It is made when the pod refuses the login to it. Nothing is made
+twice: a name is unique in its domain.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Tenants:
     async def own(self, pod: Pod) -> PodLogin:
         """Return the administrator's login at a pod. Raises :class:`PodSilent`.
 
-        It is read again once the pod was changed.
+        The login is read again after a change of the pod's row.
         """
         changed_at, login = self._own.get(pod.uuid, (None, None))
         if login is None or changed_at != pod.updated_at:
@@ -59,7 +60,7 @@ class Tenants:
         return login
 
     async def of_project(self, pod: Pod, project_id: str) -> PodLogin:
-        """Return the login for a project, which is made if it is missing.
+        """Return the login for a project. The project is made if it is missing.
 
         Raises :class:`PodSilent`.
         """
@@ -74,7 +75,7 @@ class Tenants:
         return login
 
     async def lift_quota(self, pod: Pod, login: PodLogin, service_type: str) -> None:
-        """Lift the quotas of a project in a pod, once in a while. Raises :class:`PodSilent`."""
+        """Lift the quotas of a project in a pod, once per process. Raises :class:`PodSilent`."""
         key = (pod.uuid, login.project_name, service_type)
         if key in self._ready:
             return
@@ -149,10 +150,10 @@ def is_gone(answer: PodAnswer) -> bool:
 
 
 def id_of_named(answer: PodAnswer, kind: str, name: str) -> str:
-    """Return the id of the project or role with this name: of a new one, or of one in a list.
+    """Return the id of the project or role with this name, from an answer to a create or a list.
 
-    Raises :class:`PodSilent`. A pod that ignores the filter of a list must not give a project of
-    the door what belongs to another one.
+    Raises :class:`PodSilent`. The name is compared because a pod may ignore the filter of a list. A
+    project of the door must not get what belongs to another project.
     """
     told = decoded(answer)
     rows = [told[kind]] if kind in told else told.get(f"{kind}s")
@@ -166,5 +167,5 @@ def id_of_named(answer: PodAnswer, kind: str, name: str) -> str:
 
 
 def _is_plain(uuid: str) -> bool:
-    """Return whether an id means itself in a path."""
+    """Return whether an id has no characters with a meaning in a path."""
     return uuid.isascii() and uuid.replace("-", "").isalnum()

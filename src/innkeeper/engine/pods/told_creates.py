@@ -1,14 +1,14 @@
-"""Settle creates whose clients have their answer already, or whose process died meanwhile.
+"""Settle creates whose clients have their answer already, or whose process has died.
 
-What follows the answer to a delete is awaited here, too.
+Requests also wait here for the work that follows the answer to a delete.
 
 Always true: the routing of a create is on the disk before its pod is asked, with the mark by which
-the resource is found again. No later request of a project is served before what its clients were
-told is settled, or was looked for. So a client never misses what it was told of. The next create is
-settled together with it, because one transaction does both.
+the resource is found again. A later request of a project waits until the creates that its clients
+were told of are settled, or were looked for. So a client never misses a resource that it was told
+of. The next create need not wait: its transaction also settles the earlier creates.
 
-May be false: that a create is settled when its client has the answer. It is only if other
-processes serve the same door: they would not know what is being settled here.
+May be false: that a create is settled when its client has the answer. This is true only if several
+processes serve the same door: other processes do not know what this one is settling.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ from innkeeper.systems.pods import pods, routings
 LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 LEFT_MAX = 1_000
-"""So many creates of an earlier process are looked for when their projects ask for something. The
-periodic task settles the others."""
+"""The maximum number of an earlier process's creates that are looked for at the next request of
+their projects. The periodic task settles the others."""
 WAIT_MAX_S = 5.0
-"""So long a request waits. A pod that does not answer must not stop all requests of a project."""
+"""The longest wait of a request. A pod that does not answer must not stop all requests of a
+project."""
 RETRY_AFTER_S = 5
 LATE = "What was made before is not recorded yet. Try again later."
 
 Settle = Callable[[PodRouting, Sequence[str], Pod], Awaitable[list[str]]]
 """Records what a pod has made. Returns the ids that are recorded."""
 Hasten = Callable[[], None]
-"""Lets the creates be recorded now that wait for the commit of the next write."""
+"""Records now the creates that wait for the commit of the next write."""
 Find = Callable[[PodRouting, Pod], Awaitable[Sequence[str]]]
-"""Looks in a pod for what has the mark of a create. Raises :class:`PodSilent`."""
+"""Looks in a pod for the resources with the mark of a create. Raises :class:`PodSilent`."""
 Left = tuple[PodRouting, Pod]
 """A create that is not settled, and its pod."""
 ReadLeft = Callable[[], Awaitable[Sequence[Left]]]
@@ -53,9 +54,9 @@ ReadLeft = Callable[[], Awaitable[Sequence[Left]]]
 class Reads(Enum):
     """What a request reads, which decides what it waits for.
 
-    A ``CREATE`` reads in a transaction that also writes. It sees what is recorded with it, so it
-    waits only for pods that are asked. A request about ``ONE`` resource asks its pod, which knows
-    whether the resource was deleted.
+    A ``CREATE`` reads in a transaction that also writes. It sees the creates that are recorded in
+    the same commit, so it waits only for answers of pods. A request about ``ONE`` resource asks its
+    pod, which knows whether the resource was deleted.
     """
 
     ALL = auto()
@@ -64,7 +65,7 @@ class Reads(Enum):
 
 
 class ToldCreates:
-    """What is being settled, by project, and what an earlier process left to settle."""
+    """The creates being settled, by project, and those that an earlier process left open."""
 
     def __init__(
         self,
@@ -88,7 +89,7 @@ class ToldCreates:
         self._reading: asyncio.Task[None] | None = None
 
     def begin(self, begun: PodRouting, pod: Pod, recorded: Awaitable[list[str]]) -> None:
-        """Note that what a pod has made is being recorded. Reads of the project wait for it.
+        """Note that a pod's resource is being recorded. Reads of the project wait for that.
 
         ``recorded`` returns the ids that are recorded.
         """
@@ -99,7 +100,7 @@ class ToldCreates:
             self._recording.discard(ended)
             error = None if ended.cancelled() else ended.exception()
             if error is not None:
-                # Whatever it was, the next request of the project looks for the resource.
+                # Whatever the error was, the next request of the project looks for the resource.
                 LOG.error("pod_create_not_settled", pod=pod.pod_name, exc_info=error)
                 self._left.setdefault(begun.project_id, []).append((begun, pod))
 
@@ -119,13 +120,13 @@ class ToldCreates:
         task.add_done_callback(end)
 
     async def recorded(self, answer: Awaitable[T]) -> T:
-        """Return the answer of a write that shares the next commit, or hastens it for others."""
+        """Return the answer of a write in the next commit. If requests wait, commit at once."""
         if self._waiting:
             self._hasten()
         return await answer
 
     async def wait(self, project_id: str | None, reads: Reads = Reads.ALL) -> None:
-        """Wait for what a project was told; with ``None``, for what all projects were told.
+        """Wait until what a project was told of is settled; with ``None``, for all projects.
 
         Raises :class:`Unavailable` if it takes too long.
         """
@@ -226,7 +227,7 @@ def left_before(clouds: PodClouds) -> ReadLeft:
             for each in routings.open_ones(tx, list(by_id), LEFT_MAX)
             if each.bottom_id is None
             and each.created_at < started_at
-            # Their servers tell what became of them.
+            # For the volumes of servers, the servers tell what became of them.
             and not each.top_id.startswith(WITH_SERVERS)
         ]
 

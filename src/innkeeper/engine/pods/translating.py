@@ -1,7 +1,7 @@
 """Translate actions for the pod that carries them out, and count what they may add.
 
 Always true: what an action may add is counted before the pod is asked. What it takes away is
-counted once the pod shows it. Metadata that replace all others keep the door's mark.
+counted once the pod shows it. If a request replaces all metadata, the door's mark is kept.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.pods import bindings, routings
 
 IMAGES_OF_PODS = ("createImage", "createBackup", "os-volume_upload_image")
-"""Actions that make an image, which only the pod would have."""
-OTHER_GROUP = "What is wanted is made in other places than this one. Make it anew instead."
+"""Actions that would make an image in the pod only."""
+OTHER_GROUP = "Resources of this flavor or type are made in other places. Create a new one instead."
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Translating:
         for name in IMAGES_OF_PODS:
             if name in body:
                 raise Invalid(f"The door does not serve {name}: images are those of the door.")
-        # They need no room, but change with which amounts the server counts.
+        # These actions need no room, but they change the amounts that the server counts with.
         for name in ENDS_OF_RESIZES:
             if name in body:
                 return Translated(body, await self._grow(routing, DoorAmounts(), DoorLimits(-1)))
@@ -145,7 +145,7 @@ class Translating:
         return Translated(action.request.body, changing)
 
     def _demand_group(self, tx: Tx, pod: Pod, specs: Mapping[str, str]) -> None:
-        """Raise :class:`Invalid` if what has these extra specs belongs into pods of other tags."""
+        """Raise :class:`Invalid` if these extra specs choose another group of pods."""
         keys = self._settings.podding.pod_affinity_keys
         if bindings.group_of_specs(tx, specs, keys) != pod.group:
             raise Invalid(OTHER_GROUP)
@@ -223,7 +223,7 @@ class Translating:
 
 
 def _with_mark(method: str, path: str, body: Mapping[str, Json], routing: PodRouting) -> Json:
-    """Return a body that is no action, so that the resource keeps the door's mark."""
+    """Return the body of a request other than an action, changed so that the mark is kept."""
     if method == "PUT":
         body = _marked(body, routing)
         return {name: _marked(each, routing) for name, each in body.items()}
@@ -235,7 +235,7 @@ def _with_mark(method: str, path: str, body: Mapping[str, Json], routing: PodRou
 
 
 def _marked(fields: Json, routing: PodRouting) -> Json:
-    """Return fields whose metadata, if there are some, have the door's mark."""
+    """Return the fields with the door's mark in their metadata, if they have metadata."""
     metadata = fields.get("metadata") if isinstance(fields, dict) else None
     if not isinstance(metadata, dict):
         return fields

@@ -1,8 +1,8 @@
 """Attachments and transfers of volumes: they live in the pods of their volumes.
 
 Always true: the door keeps no rows of them. It looks for one in the pods of the caller's volumes,
-and serves only what belongs to a volume that it knows. A volume is accepted by another project only
-if the quota of that project has room, in the transaction that begins it.
+and serves only what belongs to a volume that it knows. Another project can accept a volume only if
+its quota has room. The transaction that begins the transfer checks this.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class VolumeParts:
         return await self._send(request, routing, pod)
 
     async def _homes(self, caller: DoorCaller) -> list[Pod]:
-        """Return the pods that may have something of the caller's volumes."""
+        """Return the pods that may have attachments or transfers of the caller's volumes."""
         if caller.is_admin:
             return await self._looking.every_pod()
         return await self._looking.homes(caller.project_id)
@@ -187,7 +187,7 @@ class VolumeParts:
             if not error.may_have_arrived:
                 await self._clouds.engine.write(lambda tx: routings.forget(tx, begun.id))
                 raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
-            # The periodic task looks whose volume it is.
+            # The periodic task finds out whose volume it is.
             raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
         if status >= HTTPStatus.BAD_REQUEST:
             await self._clouds.engine.write(lambda tx: routings.forget(tx, begun.id))
@@ -197,7 +197,7 @@ class VolumeParts:
 
     async def _begin(self, request: DoorRequest, routing: PodRouting) -> PodRouting:
         now, caller, settings = self._clouds.clock(), request.caller, self._settings
-        # A project may take back what it offered. It counts already.
+        # A project may take back a volume that it offered. The volume counts in its quota already.
         is_new = routing.project_id != caller.project_id
         wanted = replace(
             routing,
