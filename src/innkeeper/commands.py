@@ -312,7 +312,7 @@ def _serve_as_worker(settings: Settings, options: Mapping[str, Any]) -> int:
     """Serve a port together with other workers, until the supervisor ends."""
     stop_with(options["with_parent"], partial(os.kill, os.getpid(), signal.SIGTERM))
     if options["instead_of"] is not None:
-        # The successor counts the failure: a dead worker cannot, and the supervisor has no
+        # The successor counts the failure. The dead worker cannot, and the supervisor has no
         # metrics.
         metrics.REPLACED.labels(options["instead_of"]).inc()
     service = _open_service(settings, open_store_as_it_is)

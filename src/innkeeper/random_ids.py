@@ -11,7 +11,7 @@ DRAWN_DIGITS = 2 * DRAWN_BYTES
 SEED_DIGITS = 16
 VERSION = "7"
 VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
-"""For each random digit, the digit with two of its bits, and the variant bits of a UUID."""
+"""For each random digit, a digit with two of its bits and with the variant bits of a UUID."""
 
 
 class RandomIds:

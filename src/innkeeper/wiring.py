@@ -57,8 +57,8 @@ DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
 READERS_BESIDE = 7
 """Readers in addition to the reader threads: the search, the order watch, the listener for
-invalidations, and the writer when it looks up a batch after a failed commit. The other three are
-the worker thread with the agent's token, and the threads for leases and for their webhook."""
+invalidations, and the writer when it looks up a batch after a failed commit. Three more are the
+worker thread with the agent's token, and the threads for leases and for their webhook."""
 
 
 def now() -> datetime:

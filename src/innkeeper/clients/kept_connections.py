@@ -54,7 +54,7 @@ class WireAnswer:
 
 
 class NotSent(Exception):
-    """The service cannot have the request."""
+    """The request surely did not reach the service."""
 
 
 class NoAnswer(Exception):
@@ -173,7 +173,7 @@ class _Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._coming is None:
-            # Nobody asked for it, so the next answer could not be told from it.
+            # Nobody asked for these bytes. They could be taken for the next answer.
             self.close()
         else:
             self._coming.feed(self._buffer[:nbytes])
@@ -225,7 +225,7 @@ class _Coming:
         self.parser = httptools.HttpResponseParser(self)
 
     def feed(self, piece: memoryview) -> None:
-        """Take what came in, which is copied."""
+        """Take the received bytes, which are copied."""
         try:
             self.parser.feed_data(piece)
             if self.body_bytes > self.bytes_max:
@@ -237,7 +237,7 @@ class _Coming:
                 self.whole.set_result(None)
 
     def end(self, error: Exception | None) -> None:
-        """Note that the connection ended, which an answer without a length does, too."""
+        """Note that the connection ended. This also ends an answer without a length."""
         is_cut = not self.has_head or not LENGTHS.isdisjoint(self.headers)
         if error is not None or is_cut:
             self._fail(error or EOFError("the answer is incomplete"))
@@ -286,14 +286,14 @@ class _Coming:
 
 
 def _head(wanted: WireRequest, target: str) -> bytes:
-    """Return the head of a request. Raises :class:`NotSent` for one that would not be valid."""
+    """Return the head of a request. Raises :class:`NotSent` if it would be invalid."""
     try:
         lines = [f"{wanted.method} {target} HTTP/1.1".encode("ascii")]
     except UnicodeError as error:
         raise NotSent("the target is not ASCII") from error
     lines += [name + b": " + text for name, text in wanted.headers]
     lines.append(b"content-length: %d" % len(wanted.body))
-    # A line with the end of a line in it would make more of them.
+    # A line end inside a header would add another header.
     whole = b"\n".join(lines)
     if " " in target or whole.count(b"\n") >= len(lines) or b"\r" in whole or b"\0" in whole:
         raise NotSent("the request has characters that cannot be sent")

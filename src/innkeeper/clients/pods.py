@@ -31,13 +31,13 @@ from innkeeper.clients.kept_connections import (
 from innkeeper.clients.pod_logins import PodLogin, PodSession, login_body, session_of
 
 EARLY = timedelta(seconds=60)
-"""A token is renewed so long before it expires."""
+"""A token is renewed this long before it expires."""
 WORDS_MAX = 200
 
 Observe = Callable[[str, int | None, float], None]
-"""Is told of each request: the pod's name, the status if there was an answer, and the seconds."""
+"""Called after each request, with the pod's name, the status (if any), and the seconds."""
 Begin = Callable[[], None]
-"""Is called before each request is sent."""
+"""Called before each request is sent."""
 
 
 class PodSilent(Exception):
@@ -77,17 +77,17 @@ Sessions = dict[tuple[str, str, str], tuple[PodLogin, PodSession]]
 """The session of the last login at each pod and project, with the login."""
 SESSIONS_MAX = 4096
 BELIEVED = timedelta(seconds=5)
-"""How long a refused login is not sent again. Pods lock a user out after too many of them."""
+"""How long a refused login is not sent again. Pods lock a user out after too many failed logins."""
 REFUSED = "the pod refuses user, password or project"
 WireOf = Callable[[], ServiceWire]
 """Makes the connections of one event loop to all pods."""
 IMAGE, IDENTITY = "image", "identity"
-"""Types of services. The address of the second one is that of the login."""
+"""Types of services. The address of ``IDENTITY`` is the login's."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """Turns to ask one pod, and to log in to it."""
+    """The limits of one pod: of its requests at once, and of logins to one at a time."""
 
     turns: asyncio.Semaphore
     logging_in: asyncio.Lock
@@ -174,7 +174,7 @@ class PodClient:
     ) -> PodSession:
         """Return the session of a login, which may be a kept one. Raises :class:`PodSilent`.
 
-        If it ``is_sure`` that the login is good now, an earlier refusal is forgotten.
+        With ``is_sure``, the login is known to be good now, and an earlier refusal is forgotten.
         """
         if is_sure:
             self._refused.pop(login.key, None)
@@ -274,7 +274,7 @@ class PodClient:
             raise NoService(f"the catalog has no {call.service_type} service")
         headers = {**call.headers, "x-auth-token": session.token}
         if call.service_type == IMAGE:
-            # Catalogs have the address of the Image API with and without its version.
+            # Some catalogs have the address of the Image API with its version, and others without.
             address = address.removesuffix("/v2")
         url = address + call.target
         return await self._exchange(login, call.method, url, headers, call.body, progress)

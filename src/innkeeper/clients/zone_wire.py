@@ -58,7 +58,8 @@ class ZoneWire(Protocol):
     async def exchange(self, child: ChildZone, signed: SignedRequest) -> ZoneAnswer:
         """Send a request, and return the whole answer.
 
-        Raises :class:`NotSent`, :class:`NoAnswer`, and :class:`ZoneSilent` for a too large answer.
+        Raises :class:`NotSent`, :class:`NoAnswer`, and :class:`ZoneSilent` for an answer that is
+        too large.
         """
 
     async def forget(self, child: ChildZone) -> None:

@@ -35,15 +35,15 @@ from innkeeper.domain.ids import IdSource
 from innkeeper.domain.zone_tree import ChildZone, TreeRequest
 
 ANSWER_BYTES_LEAST = 64 * 2**10
-"""Any answer may have as many bytes."""
+"""Any answer may have at least this many bytes."""
 VERSION_ENDING = "/v2.1"
 WORDS_MAX = 200
 
 
 Observe = Callable[[str, int | None, float], None]
-"""Is told of each request: the child's name, the status if there was an answer, and the seconds."""
+"""Called after each request, with the child's name, the status (if any), and the seconds."""
 Begin = Callable[[], None]
-"""Is called before each request is sent."""
+"""Called before each request is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class ZoneClient:
         try:
             if password is None:
                 raise ZoneSilent(
-                    "the password of the zone cannot be read here; set it again",
+                    "the stored password of the zone cannot be decrypted; set it again",
                     may_have_arrived=False,
                 )
             answer = await self._send(child, password, request)

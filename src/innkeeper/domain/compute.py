@@ -230,7 +230,10 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """What a request refers to, as defined in the zone where it came in; others look up nothing."""
+    """The objects that a request names, as the first zone defines them.
+
+    Other zones do not look them up.
+    """
 
     flavor: Flavor
     image: Image | None = None
@@ -246,8 +249,9 @@ class BootRequest(msgspec.Struct, frozen=True):
     caller has already checked the policy for it. ``seed`` determines the random choices.
     ``server_ids`` are ``count_max`` new ids. With ``is_repeat``, they are looked up first.
 
-    ``destination`` comes from an entry of a build plan. It has the id and the only acceptable host
-    of the only server. It leaves no server in ERROR. From ``expires_at`` on, it is refused.
+    ``destination`` comes from an entry of a build plan. It names the id of the only server, and its
+    only acceptable host. Such a request leaves no server in ERROR, and is refused from
+    ``expires_at`` on.
 
     ``launch_indexes`` are the numbers of the servers in their boot batch, if it has servers in
     other zones too. With ``is_numbered`` the names of servers end with these numbers; ``None``
@@ -255,10 +259,10 @@ class BootRequest(msgspec.Struct, frozen=True):
 
     A request from a zone parent has ``definitions``, which replace what this zone defines.
     ``entry_id`` is the id of its build plan entry; a request with several has ``entries`` instead.
-    With ``is_across_zones``, weights count as those of other zones; without, servers stay here.
-    With ``is_refused_without_hosts``, no server is left in ERROR. With ``may_be_elsewhere``, an
-    unknown place is no error. With ``has_volumes``, volumes are reserved for the servers. If a
-    server ``is_volume_backed``, one of them is its boot disk.
+    With ``is_across_zones``, weights must be comparable with those of other zones. Without it, all
+    servers stay in this zone. With ``is_refused_without_hosts``, no server is left in ERROR. With
+    ``may_be_elsewhere``, an unknown place is no error. With ``has_volumes``, volumes are reserved
+    for the servers. With ``is_volume_backed``, one of a server's volumes is its boot disk.
     """
 
     project_id: str

@@ -1,4 +1,4 @@
-"""Types of the door: what it forwards to pods, and what it knows of it.
+"""Types of the door, which forwards users' requests to pods and knows where resources are.
 
 Source: ADR 0040.
 """
@@ -13,12 +13,14 @@ Json: TypeAlias = Any
 """A value that was decoded from JSON, or a part of one."""
 SERVER, VOLUME, GROUP = "server", "volume", "server_group"
 TAKES = "accept:"
-"""The begin of the mark of a volume that another project takes over. Its id follows."""
+"""The beginning of the mark of a volume that another project takes over. The volume's id
+follows."""
 MAY_TAKE = "late-accept:"
-"""The begin of the name of a note that another project may still take over a volume, because its
-request may still arrive in the pod. The volume's id follows, and a digest of the project."""
+"""The beginning of the name of a note. The note says that another project may still take over a
+volume, because its request may arrive late in the pod. The name ends with the volume's id and a
+digest of the project."""
 WITH_SERVERS = "with:"
-"""The begin of the marks of volumes that a pod makes for servers.
+"""The beginning of the marks of volumes that a pod makes for servers.
 
 The mark of the create or the id of the server follows, and the number of the device.
 """
@@ -43,7 +45,7 @@ class DoorAmounts:
 class DoorLimits:
     """The quotas of a project for one kind of resource. -1 means unlimited.
 
-    Those of volumes include the ones of the volume's type.
+    The quotas for volumes include those of the volume's type.
     """
 
     number: int
@@ -70,7 +72,7 @@ class DoorCaller:
 class DoorRequest:
     """A request as a client sent it. ``target`` is relative to the version, as in ``/servers``.
 
-    ``address`` is that of this API without the version. It replaces the pod's in links.
+    ``address`` is that of this API without the version. It replaces the pod's address in links.
     """
 
     kind: str
@@ -95,9 +97,9 @@ class DoorAnswer:
 class PodResource:
     """A server or volume as its pod reports it.
 
-    ``project_id`` is that of the door: the name of the project in the pod. ``mark`` is that of the
-    create. ``amounts`` is ``None`` if the pod does not tell them, or while they may change. A
-    volume is attached to these ``servers``.
+    ``project_id`` is the id at the door, which is the name of the project in the pod. ``mark`` is
+    the mark of the create. ``amounts`` is ``None`` if the pod does not tell them, or while they may
+    change. A volume is attached to these ``servers``.
     """
 
     kind: str

@@ -24,7 +24,7 @@ TOTAL = ""
 
 @dataclass(frozen=True, slots=True)
 class FreepoolRun:
-    """A period in which a host was in the freepool, or a reservation had it, or slots on it."""
+    """A period in which a host was in the freepool, or was reserved, wholly or in slots."""
 
     host_name: str
     reservation_uuid: str | None

@@ -40,15 +40,15 @@ OWNER_CHARS_MAX = 180
 NAME_CHARS_MAX = 255
 VISITED_MAX = 16
 TARGET_CHARS_MAX = 1024
-"""The maximum length of a target in a token. Of a longer target, a token has the digest. The rest
-of the token leaves no more room, if names and ids have as many bytes as they may have."""
+"""The maximum length of a target in a token. A token has only the digest of a longer target. With
+the longest names and ids, the rest of the token leaves no more room."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _OWNER = re.compile(rf"[^\0]{{0,{OWNER_CHARS_MAX}}}", re.DOTALL)
 _OWNER_NAME = re.compile(rf"[^\0]{{0,{NAME_CHARS_MAX}}}", re.DOTALL)
 _LINK_HOST = re.compile(r"[0-9a-z-]{1,63}\.invalid")
 _PURPOSE = b"innkeeper hop 1\x00"
 _DIGESTED = "sha256:"
-"""Begins the digest of a target. A target itself begins with a slash."""
+"""A digest of a target begins with this. A target itself begins with a slash."""
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _MAC_BYTES = hashlib.sha256().digest_size
@@ -99,12 +99,12 @@ class HopClaims:
 
 
 def digest_of(body: bytes) -> str:
-    """Return the digest of a request's body. A request without a body has an empty one."""
+    """Return the digest of a request's body; empty for a request without a body."""
     return hashlib.sha256(body).hexdigest()
 
 
 def signed_target(target: str) -> str:
-    """Return a target as tokens have it. A long one would make the token too long."""
+    """Return a target as tokens have it: a long target is replaced by its digest."""
     return target if len(target) <= TARGET_CHARS_MAX else _digested(target)
 
 

@@ -18,10 +18,10 @@ class Dedication:
     belong to a pcloud. ``OPEN`` hosts take servers that name the pcloud. ``CLOSED`` hosts take no
     servers.
 
-    ``FREEPOOL`` hosts are kept for leases, and take only servers in slots that a running
-    reservation has there, and preemptible servers while no reservation has anything there.
-    ``LEASED`` hosts take servers that name the running reservation. ``ENDED`` hosts belonged to a
-    reservation that is over: they take no servers, and return to the freepool once they are empty.
+    ``FREEPOOL`` hosts are kept for leases. They take servers in slots of a running reservation.
+    While no reservation has anything on the host, they also take preemptible servers. ``LEASED``
+    hosts take servers that name the running reservation. ``ENDED`` hosts belonged to a reservation
+    that is over: they take no servers, and return to the freepool once they are empty.
     """
 
     POOLED = "pooled"

@@ -56,11 +56,11 @@ class RequestContext(msgspec.Struct, frozen=True):
 
     @property
     def is_admin(self) -> bool:
-        """Whether the caller is an administrator of this zone, which no zone parent is."""
+        """Whether the caller is an administrator of this zone. A zone parent never is."""
         return "admin" in self.roles and self.hop is None
 
     def reaches(self, project_id: str) -> bool:
-        """Whether a project is not out of the caller's reach, whatever the caller's roles.
+        """Whether a project is within the caller's reach, whatever the caller's roles.
 
         A zone parent reaches only its own projects.
         """

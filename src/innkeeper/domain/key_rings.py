@@ -97,13 +97,13 @@ _LAST = {0: "", 2: "AQgw", 3: "AEIMQUYcgkosw048"}
 def is_unpadded(text: str) -> bool:
     """Return whether a text is canonical URL-safe base64 without padding.
 
-    This is much faster than to decode the text.
+    This is much faster than decoding the text.
     """
     return _ends_well(text) and _has_only_the_alphabet(text)
 
 
 def are_unpadded(texts: Sequence[str]) -> bool:
-    """Return :func:`is_unpadded` for all texts together, faster than for one after the other."""
+    """Return whether :func:`is_unpadded` is true for all texts. This is faster than a loop."""
     return all(map(_ends_well, texts)) and _has_only_the_alphabet("".join(texts))
 
 
@@ -113,7 +113,8 @@ def _ends_well(text: str) -> bool:
 
 
 def _has_only_the_alphabet(text: str) -> bool:
-    # Nothing is left without these characters. A pattern takes three times as long.
+    # Without the characters of the alphabet, nothing must be left. A pattern takes three times as
+    # long.
     return text.isascii() and not text.encode().translate(None, _ALPHABET)
 
 
@@ -121,9 +122,9 @@ _STANDARD = bytes(
     {ord("-"): ord("+"), ord("_"): ord("/")}.get(each, each if each in _ALPHABET else ord("!"))
     for each in range(256)
 )
-"""Translates the URL-safe alphabet to the standard one, and all else to what is in neither."""
+"""Translates the URL-safe alphabet to the standard one. All else becomes an invalid character."""
 _PADDING = (b"", b"", b"==", b"=")
-"""By the length of the last group of characters."""
+"""The padding, by the length of the last group of characters."""
 _DECODER = msgspec.json.Decoder(bytes)
 
 

@@ -43,7 +43,7 @@ RESOURCE_TYPES = (ResourceTypeName.HOST, ResourceTypeName.SLOT, ResourceTypeName
 
 
 class ReservationState:
-    """The state of a reservation. An ``ENDING`` one gives its hosts back once they are empty."""
+    """The state of a reservation. When ``ENDING``, it returns hosts once they are empty."""
 
     PENDING = "pending"
     ACTIVE = "active"
@@ -129,8 +129,8 @@ class Demand:
     """What a reservation takes from the calendar: ``units_min`` to ``units_max`` units.
 
     ``unit_amounts`` are the amounts of one unit by resource class. Without them, a unit is a whole
-    host. With ``affinity``, all units are on one host; if it is False, each is on another host.
-    ``requirements`` are texts in the requirement language; a host must satisfy all of them.
+    host. With ``affinity``, all units are on one host; if it is False, each unit is on a different
+    host. ``requirements`` are texts in the requirement language; a host must satisfy all of them.
     """
 
     units_min: int
@@ -331,7 +331,8 @@ class ChosenHost:
 class HeldWindow:
     """A hold in the form of the calendar.
 
-    ``unit_amounts`` is ``None`` for a whole host. ``is_active`` says that it was handed over.
+    ``unit_amounts`` is ``None`` for a whole host. ``is_active`` says that its units were handed
+    over.
     """
 
     provider_id: ProviderId

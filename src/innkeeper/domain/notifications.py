@@ -10,7 +10,7 @@ from datetime import datetime
 class LeaseNotification:
     """A notification that waits for its delivery. ``payload`` is the body to post, as JSON.
 
-    ``failures`` counts failed deliveries. The next one is due at ``due_at``.
+    ``failures`` counts failed deliveries. The next delivery is due at ``due_at``.
     """
 
     id: int

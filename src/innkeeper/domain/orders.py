@@ -17,9 +17,9 @@ from innkeeper.domain.ids import AgentId, ServerId
 class OrderKind:
     """The kinds of orders, and the required state after each.
 
-    A driver of an agent that fails must leave the server as it was before the order, if possible.
-    ``power_state`` in an order's body is the required power state: 1 running,
-    3 paused, 4 shut down.
+    If the driver of an agent fails, it must leave the server as it was before the order, if
+    possible. ``power_state`` in an order's body is the required power state: 1 running, 3 paused, 4
+    shut down.
     """
 
     BUILD = "build"

@@ -34,8 +34,8 @@ class Rules:
 
     Reported capabilities older than ``capabilities_max_age_s`` count as unknown.
     ``capability_multipliers`` are pairs of a capability's name and its multiplier. Preemptible
-    servers may use hosts that no lease needs for ``preemptible_reach_s``; with ``None``, no server
-    is preemptible.
+    servers may use hosts that no lease needs within ``preemptible_reach_s`` seconds; with ``None``,
+    no server is preemptible.
     """
 
     servers_per_host_max: int = 50

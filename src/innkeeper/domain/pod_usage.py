@@ -1,7 +1,7 @@
 """What measurements say about a pod: its usage, its limits, and when it fills.
 
-Always true: a usage that lacks a kind, or its total, says nothing about that kind, which then
-counts as one with room. Source: the seed *Dynamic Pod Binding*; ADR 0039.
+Always true: if a usage lacks a kind of amounts, or the total of a kind, this kind counts as not
+full. Source: the seed *Dynamic Pod Binding*; ADR 0039.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DAY_S = 86_400.0
 POINTS_MIN = 2
 """A line needs two points."""
 FULL_WITHIN = timedelta(days=3650)
-"""A forecast beyond ten years is none."""
+"""A forecast that is further ahead than ten years is not shown."""
 AMOUNT_MAX = 1e15
 """A larger amount is taken as unknown. Sums of amounts stay exact below this bound."""
 
@@ -36,8 +36,8 @@ class KindForecast:
     """A straight line through the measurements of one kind.
 
     ``used_per_day`` is its slope. ``full_at`` is when the usage reaches the limit, or ``None`` if
-    it does not grow. ``error_percent`` is how far the lines before each of ``error_count``
-    measurements missed it, on average, in percent of the total.
+    it does not grow. ``error_count`` measurements were compared with a line through all
+    measurements before them. ``error_percent`` is the mean difference, in percent of the total.
     """
 
     used_per_day: float
@@ -52,7 +52,7 @@ Point = tuple[datetime, Usage]
 
 
 def usage_of(told: Mapping[str, Any]) -> dict[str, KindUsage]:
-    """Return the usage in a measurement's JSON, without what is not usable."""
+    """Return the usage in a measurement's JSON, without unusable values."""
     kinds = told.get("kinds")
     found: dict[str, KindUsage] = {}
     for kind in KINDS:
@@ -65,7 +65,7 @@ def usage_of(told: Mapping[str, Any]) -> dict[str, KindUsage]:
 
 
 def number(value: object) -> float | None:
-    """Return an amount that a pod told as a number; ``None`` if it is not a usable one."""
+    """Return an amount that a pod told as a number; ``None`` if it is not usable."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -88,7 +88,10 @@ def limit(pod: Pod, kind: str, total: float) -> float:
 
 
 def forecasts(pod: Pod, points: Sequence[Point]) -> dict[str, KindForecast]:
-    """Return a forecast for each kind with two measurements or more, which are in time's order."""
+    """Return a forecast for each kind with two measurements or more.
+
+    The measurements are in the order of their times.
+    """
     found: dict[str, KindForecast] = {}
     for kind in KINDS:
         series = [(at, usage[kind]) for at, usage in points if kind in usage]

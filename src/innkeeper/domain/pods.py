@@ -19,7 +19,7 @@ VCPUS, MEMORY_MB, DISK_GB, VOLUME_GB = "vcpus", "memory_mb", "disk_gb", "volume_
 KINDS = (VCPUS, MEMORY_MB, DISK_GB, VOLUME_GB)
 """The kinds of amounts that pods are measured in. The first three are of servers."""
 NUMBER_MAX = 1e12
-"""The largest weight, price or headroom. Larger ones would lose the digits of sums."""
+"""The largest weight, price or headroom. Sums of larger numbers would lose digits."""
 RATIO_MAX = 1e6
 GENERAL = "general"
 """The group of requests without tags. The names of all other groups have an equals sign."""
@@ -130,9 +130,9 @@ class PodBinding:
     """A project's binding to a pod, for the work of one group in one availability zone.
 
     ``sequence`` numbers the bindings of a project and group without gaps. A binding that replaces
-    others keeps the lowest ``chain`` of them; any other has its own number there. ``pod_id`` is
-    ``None`` after the pod was deleted. ``start_reason`` is for administrators. An active binding
-    has no ``ended_at``.
+    others has their lowest ``chain``. Any other binding has its own ``sequence`` as its ``chain``.
+    ``pod_id`` is ``None`` after the pod was deleted. ``start_reason`` is for administrators. An
+    active binding has no ``ended_at``.
     """
 
     id: int
@@ -159,8 +159,8 @@ class PodBinding:
 class PodMeasurement:
     """The usage of a pod at one moment, as JSON; see :mod:`innkeeper.domain.pod_usage`.
 
-    ``placed`` are the amounts that this service placed there from then until ``placed_until``, by
-    kind, as far as they were counted.
+    ``placed`` are the amounts that this service placed in the pod after the measurement, by kind.
+    They are counted until ``placed_until``.
     """
 
     id: int
@@ -172,7 +172,7 @@ class PodMeasurement:
 
     @property
     def counted_until(self) -> datetime:
-        """The time from which on placed amounts are not counted yet."""
+        """The time until which placed amounts are counted."""
         return self.placed_until or self.measured_at
 
 
@@ -182,12 +182,12 @@ class PodRouting:
 
     ``number`` resources with these amounts count against the quota of the project. ``image_id`` is
     the image at the door, ``type_uuid`` the volume type there, and ``server_group_uuid`` the server
-    group. ``deleted_at`` is when the pod accepted to delete the resource; without a ``bottom_id``,
-    when it answered that it has nothing of a create that is in doubt. ``changing_at`` is when it
-    was last asked to change its amounts. ``server_uuid`` is of the server that a volume was made
-    for, or was last attached to: the pod may delete both together. ``group_name`` and ``az_name``
-    are what the create was for: its project is bound to the pod when the pod confirms. Without a
-    group, it is not.
+    group. ``deleted_at`` is when the pod accepted to delete the resource. Without a ``bottom_id``,
+    the create is in doubt, and ``deleted_at`` is when the pod answered that it has nothing of it.
+    ``changing_at`` is when the pod was last asked to change the amounts. ``server_uuid`` is the
+    server that a volume was made for, or was last attached to. The pod may delete the server and
+    the volume together. With a ``group_name``, the project is bound to the pod for this group and
+    ``az_name`` when the pod confirms.
     """
 
     id: int
@@ -215,7 +215,7 @@ class PodRouting:
 
 
 class PodHome(NamedTuple):
-    """Where a resource of a list lives, and what its row shows of the door.
+    """Where a resource of a list lives, and the fields of its row that only the door knows.
 
     It is a tuple, because a list may have a thousand of them.
     """
@@ -231,8 +231,8 @@ class PodHome(NamedTuple):
 class PodContents:
     """What a project has in a pod, as the routings say.
 
-    ``servers`` and ``volumes`` include those that the pod is ``deleting``. Of those that are
-    ``begun``, it is not known yet whether the pod has made them; their amounts are counted.
+    ``servers`` and ``volumes`` include those that the pod is ``deleting``. It is not known yet
+    whether the pod has made the ones that are ``begun``, but their amounts are counted.
     """
 
     project_id: str
@@ -255,8 +255,9 @@ class PodRequest:
     """Work for which a pod is wanted.
 
     ``az_name`` is ``None`` if any availability zone will do. ``amounts`` are by kind. ``bound`` are
-    the ids of the pods that the project is bound to; the first one that passes is kept. ``refused``
-    are ids of pods that must not be chosen, because they refused this request.
+    the ids of the pods that the project is bound to; the first of these pods that passes the
+    filters is kept. ``refused`` are ids of pods that must not be chosen, because they refused this
+    request.
     """
 
     project_id: str

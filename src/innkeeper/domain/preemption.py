@@ -15,7 +15,7 @@ from innkeeper.domain.ids import ServerId
 EXTRA_SPEC = "blazar:preemptible"
 """Servers whose flavors have this extra spec with the value ``true`` are preemptible."""
 LEAD_S = 30.0
-"""How long before a lease needs the host its preemptible servers are deleted. Agents need some
+"""Preemptible servers are deleted this long before a lease needs their host. Agents need some
 seconds to destroy servers, and the lease is to begin on time."""
 
 
@@ -25,7 +25,7 @@ def is_preemptible(extra_specs: Mapping[str, Any]) -> bool:
 
 
 def reach_s(grace_s: float) -> float:
-    """Return how long before its host is needed a server is warned that has this grace."""
+    """Return how long before a lease needs the host a server with this grace is warned."""
     return grace_s + LEAD_S
 
 
@@ -46,7 +46,7 @@ class ThreatenedServer:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """A warning that a server on a host was given: it is not deleted before ``delete_at``."""
+    """A warning to a server on a host. The server is not deleted before ``delete_at``."""
 
     server_uuid: ServerId
     host: str

@@ -116,7 +116,7 @@ class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_file(self) -> bool:
-        """Whether the database is a local file. The backends are on a higher floor."""
+        """Whether the database is a local file. This layer may not ask the backends."""
         return self.database_url is None or self.database_url.startswith("sqlite")
 
 

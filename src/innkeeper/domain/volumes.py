@@ -50,7 +50,7 @@ class AttachStatus:
 
 
 class AttachOrigin:
-    """What makes an attachment's connection."""
+    """The program that makes an attachment's connection."""
 
     SERVER = "server"
     """The agent of the server's host, by orders."""
@@ -84,7 +84,7 @@ class Volume:
     """A volume. Sizes are in GiB.
 
     ``provider_id`` is the pool, or ``None`` if no pool was found. ``growing_to_gb`` is the size
-    after an extension that is in progress. ``prior_status`` is the status before it.
+    after an extension that is in progress. ``prior_status`` is the status before the extension.
     ``host`` is the host whose agent made the volume.
     """
 
@@ -256,7 +256,7 @@ class VolumeRequest:
 
 
 class DeviceSource:
-    """What a server's volume is at boot."""
+    """What a server's volume is made from at boot."""
 
     BLANK = "blank"
     IMAGE = "image"

@@ -54,8 +54,8 @@ class ChildState:
 class ChildZone:
     """A zone below this one. ``username`` is the name of the zone parent that the child knows.
 
-    A weight of the child counts as ``weight_offset + weight_scale x weight``, in the form of the
-    wire, where the lower weight wins. A child that ``is_draining`` gets no new servers.
+    A weight of the child counts as ``weight_offset + weight_scale x weight``, in the form in which
+    zones send weights: the lower weight wins. A child that ``is_draining`` gets no new servers.
     """
 
     id: int
@@ -123,10 +123,10 @@ class ZoneParent:
         return not WRITING_ROLES.isdisjoint(self.roles)
 
     def admitted(self, roles: frozenset[str]) -> frozenset[str]:
-        """Return the roles that a user of the parent has here, who has ``roles`` there.
+        """Return the roles here of a user that has ``roles`` in the zone parent.
 
-        These are granted roles only. The role ``reader`` restricts users who have no other, so
-        it is added where it must restrict, whatever was granted and sent.
+        Only granted roles are returned, with one exception: ``reader`` is added wherever it must
+        restrict the user, even if it was not granted or sent.
         """
         kept = roles & frozenset(self.roles)
         is_restricted = READER in roles and WRITING_ROLES.isdisjoint(roles)
@@ -191,9 +191,9 @@ class ZoneServerState:
 class ZoneServer(msgspec.Struct, frozen=True):
     """A server in a child zone, or below it.
 
-    An undecided boot batch with fewer than ``batch_min`` servers in all zones is undone. It is 0 if
-    the batch is decided, or if another zone decides. A request may need a thousand of these, so it
-    is a struct: a frozen dataclass takes ten times as long to make.
+    An undecided boot batch with fewer than ``batch_min`` servers in all zones is undone.
+    ``batch_min`` is 0 if the batch is decided, or if another zone decides. A request may need a
+    thousand of these, so it is a struct: a frozen dataclass takes ten times as long to make.
     """
 
     uuid: ServerId

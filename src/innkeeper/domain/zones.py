@@ -1,6 +1,6 @@
 """Types of the zones room: entries of build plans, and the scopes that they are bound to.
 
-A plan may have a thousand servers. What it has for each is a struct, since a frozen dataclass takes
+A plan may have a thousand servers. The objects of each server are structs: a frozen dataclass takes
 ten times as long to make.
 """
 
@@ -39,7 +39,7 @@ class Destination(msgspec.Struct, frozen=True):
 class EntryBoot:
     """One server of a zone parent's request, and the host in the entry of the build plan.
 
-    ``entry_id`` is the id of the entry, which is used once, and until ``expires_at``.
+    ``entry_id`` is the id of the entry, which can be used once, before ``expires_at``.
     """
 
     server_id: ServerId
@@ -106,7 +106,7 @@ class PlacedOffer(msgspec.Struct, frozen=True):
     """One server of a plan for this zone and the zones below, before it is sealed.
 
     A higher weight is better. Two offers with the same ``item`` are for the same host, and reached
-    this zone on different ways.
+    this zone through different zones.
     """
 
     weight: float
@@ -118,7 +118,7 @@ class PlacedOffer(msgspec.Struct, frozen=True):
 class TreePlan:
     """The best offers of a tree, best first, at most ``count_allowed``, which the quota allows.
 
-    ``missing`` are the names of children without answer. ``is_partial`` also says that some zone
+    ``missing`` are the names of children without answer. ``is_partial`` is also set if a zone
     further below did not answer.
     """
 

@@ -243,7 +243,7 @@ def _count(batch: Sequence[PendingCommand], outcomes: Sequence[object], took_s: 
 
 
 def count_the_rest() -> None:
-    """Count what was left for later. A failure to count must not end the writer thread."""
+    """Count the deferred observations. A failure to count must not end the writer thread."""
     try:
         metrics.LATER.settle()
     except Exception as error:

@@ -62,7 +62,7 @@ class Planner(Protocol):
         """Whether :meth:`begin` would take over the host table now."""
 
     def begin(self, *, has_followed: bool) -> None:
-        """Take over the host table, if it is needed and has followed the batch to be committed."""
+        """Take over the host table, if it is needed and shows the batch that is to be committed."""
 
     def end(self) -> None:
         """Give the host table back, if it was taken over."""

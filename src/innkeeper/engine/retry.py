@@ -197,7 +197,7 @@ ONE_BY_ONE = Retry(
     repeated="each command alone, up to the first that finds the database unreachable or busy",
     where=("engine/batches.py",),
     attempts_max=2,
-    answer="the error of the command alone: 500, or 503",
+    answer="the error of this command: 500 or 503",
 )
 DOUBT = Retry(
     errors=(Doubtful,),
@@ -218,7 +218,7 @@ UNANSWERED = Retry(
 )
 NEXT_TURN = Retry(
     errors=(Refusal,),
-    happened="a periodic task was refused, for any of these reasons",
+    happened="a periodic task failed for a reason in another row of this table",
     repeated="the task at its next turn, since its work is still due",
     where=("engine/periodic.py", "engine/lease_healing.py"),
     pauses_s=(10.0,),
@@ -249,7 +249,7 @@ WEBHOOK = Retry(
 START = Retry(
     errors=(Unreachable, Busy, Doubtful),
     happened="the database was unreachable when a service started",
-    repeated="the step of the start, which first checks whether it is done",
+    repeated="the step of the start, after a check whether it is done already",
     where=("entrypoints/worker/database_wait.py",),
     within_s=Setting("database_wait_s", lambda it: it.storing.database_wait_s),
     pauses_s=(0.25, 0.5, 1.0, 2.0, 4.0, 5.0),

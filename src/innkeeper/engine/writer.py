@@ -2,7 +2,7 @@
 
 Always true: a command is answered only after its commit. Each command succeeds or fails alone. If
 nobody waits for a command any more when its turn comes, it is not carried out. Only this thread
-touches the host table, so no decision sees half a claim; only while it waits for a flush, it lends
+touches the host table, so no decision sees half a claim. While it waits for a flush, it may lend
 the table to :mod:`innkeeper.engine.planning_ahead`. Every accepted command is answered, even if the
 thread itself ends.
 
@@ -44,14 +44,15 @@ GATHER_MIN_S, GATHER_MAX_S = 0.003, 0.008
 GATHER_SHARE = 1 / 8
 """After a batch of several commands, the clients are about to send the next commands. So the writer
 waits for at most two intervals. Each is this share of the time of the last batch, between these
-limits. It stops waiting once as many commands wait as were answered or waited after the last batch,
-or once an interval brings no new command. Each check takes the interpreter from the threads that
-submit commands, so there are only one or two checks."""
+limits. It stops waiting once all expected commands have come, or once an interval brings no new
+command. These are as many commands as were answered in the last batch, or waited after it. Each
+check takes the interpreter from the threads that submit commands, so there are only one or two
+checks."""
 FAILURES_MAX = 5
 """The service reports that it is not ready after this many consecutive failed batches."""
 DEFERRED_S = 0.25
-"""How long a deferred command waits for the commit of another one. Clients that send one request
-after the other need less between two commits."""
+"""How long a deferred command waits for the commit of another one. While clients send one request
+after the other, commits follow each other faster."""
 
 
 class Writer:
@@ -146,7 +147,7 @@ class Writer:
     def defer(self, command: Command[object]) -> None:
         """Execute a command with the next one that writes, or alone after ``DEFERRED_S``.
 
-        It is executed before those that are submitted after it. It has no answer, and a process
+        It is executed before commands that are submitted after it. It has no answer, and a process
         that dies first never executes it.
         """
         self._defer(PendingCommand(command, is_deferred=True))
@@ -165,10 +166,10 @@ class Writer:
 
     def hasten(self) -> None:
         """Execute the deferred commands now, because a request waits for them."""
-        # If the queue is full, a command that waits takes them along.
+        # If the queue is full, the next waiting command takes the deferred commands along.
         with suppress(Unavailable):
             if self._deferred:
-                # For others than the caller, whose client may leave.
+                # In an empty context: the commands of other callers must not depend on this client.
                 Context().run(self._waiting.put, PendingCommand(Write(_nothing), is_deferred=True))
                 self._wake()
 
@@ -180,7 +181,7 @@ class Writer:
 
     def _end_wait(self, pending: PendingCommand) -> None:
         """Execute the deferred commands now, if this one, the oldest, is among them."""
-        # The writer thread may take them meanwhile.
+        # The writer thread may take the deferred commands meanwhile.
         with suppress(IndexError):
             if self._deferred[0] is pending:
                 self.hasten()
@@ -253,7 +254,8 @@ class Writer:
         if unwanted:
             self._drop(unwanted)
         if self._deferred and (self._is_stopping or any(e.command.is_writing for e in wanted)):
-            # Taken last, to include all that was deferred before one of the others arrived.
+            # Taken last, to include all commands that were deferred before a wanted command
+            # arrived.
             return [*_all_of(self._deferred), *wanted]
         return wanted
 

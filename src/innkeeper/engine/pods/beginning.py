@@ -1,9 +1,9 @@
-"""Begin creates: choose a pod, and record what it is about to be asked for.
+"""The begin of each create: choose a pod, and record the create before the pod is asked.
 
 Always true: one transaction reads the plan, chooses the pod, counts the quotas and writes the
-routing with the mark. So a create costs one commit before its pod is asked, and decides on all that
-was recorded before. What a pod has made is recorded with the commit of the next write, or in a
-commit of its own.
+routing with the mark. So a create costs one commit before its pod is asked, and its decision sees
+all that was recorded earlier. What a pod has made is recorded with the commit of the next write, or
+in a commit of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Learn from pods which volumes they made for the servers of the door.
 
-Always true: a volume is the project's only if the pod says that it is, and that it is attached to a
-server that the door has made for this project.
+Always true: a volume is recorded for a project only if the pod says that the project owns it. It
+must also be attached to a server that the door has made for this project, or be left by such a
+server.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Comparing:
     async def compare(self, pod: Pod, login: PodLogin) -> PodComparison:
         """Return how the routings of a pod differ from what it has. Raises :class:`PodSilent`.
 
-        ``login`` is that of this service's administrator.
+        ``login`` is the administrator's login of this service.
         """
         # A pod that does not answer must not take the turn of another one.
         await measuring.poll(self.client, login, self.timeout_s)

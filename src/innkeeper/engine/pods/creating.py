@@ -2,7 +2,7 @@
 
 Always true: a routing with a mark is written before a pod is asked. A create whose outcome is not
 known is never sent again. A create that was refused leaves neither a routing nor a binding. A
-client that has the answer may be told before the routing is settled; see
+client may get its answer before the routing is settled; see
 :mod:`innkeeper.engine.pods.told_creates`.
 """
 

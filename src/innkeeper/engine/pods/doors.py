@@ -1,4 +1,4 @@
-"""The door: all that forwards servers and volumes to pods, from one event loop."""
+"""The door: all that forwards requests for servers and volumes to pods, from one event loop."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Forwarding:
     async def _unavailable(
         self, request: DoorRequest, routing: PodRouting, error: PodSilent
     ) -> Unavailable:
-        """Return what the client gets without a usable answer. What the pod did is found later."""
+        """Return the client's answer if the pod gave none. A later check finds what the pod did."""
         if request.method == "GET" or not error.may_have_arrived:
             return Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
         if _deletes(request, routing):
@@ -197,7 +197,7 @@ class Forwarding:
                 self._told.follow(routing.project_id, ending)
 
     async def _end(self, request: DoorRequest, routing: PodRouting, login: PodLogin) -> None:
-        """Forget a resource whose pod has deleted it already. Otherwise, the periodic task will."""
+        """Forget a resource if its pod has already deleted it. Otherwise, a periodic task will."""
         target = f"/{request.kind}s/{routing.top_id}"
         look = replace(request, method="GET", target=target, body=None, headers={})
         try:

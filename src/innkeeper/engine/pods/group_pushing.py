@@ -1,7 +1,7 @@
 """Make server groups in pods, and delete those that nobody needs any more.
 
-Always true: in a pod, the name of a group is its id at the door. Only one request at a time makes
-it there. A group that may have been made is looked for by its name first.
+Always true: in a pod, the name of a group is its id at the door. Only one request at a time makes a
+group in a pod. A group that may have been made is looked for by its name first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class GroupPushing:
         self._tenants = tenants
 
     async def group(self, pod: Pod, login: PodLogin, group: ServerGroup) -> str:
-        """Return the id of a group in a pod, which is made if it is missing.
+        """Return the id of a group in a pod. The group is made if it is missing.
 
         Raises :class:`Conflict` if the pod refuses it, and :class:`PodSilent`.
         """

@@ -1,7 +1,7 @@
-"""Read the scheduler hints of creates at a door that name servers or volumes.
+"""Read scheduler hints that name servers or volumes, from creates at a door.
 
-Always true: what must be beside a server or volume goes to its pod. A pod gets no ids of resources
-in other pods: everything in it is apart from them anyway.
+Always true: a create that must be beside a server or volume goes to the same pod. A pod gets no ids
+of resources in other pods: everything in it is apart from them anyway.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def group_of(body: Mapping[str, Json]) -> str | None:
 
 
 def read(tx: Tx, request: DoorRequest) -> Hinted:
-    """Return what the hints of a create name. Raises :class:`Invalid` for what does not exist."""
+    """Return what the hints of a create name. Raises :class:`Invalid` for unknown resources."""
     homes: set[int] = set()
     places: dict[str, int] = {}
     names_server = False

@@ -1,4 +1,4 @@
-"""Read the rows of a list of a pod mostly as text, so that what stays as it is costs little.
+"""Read the rows of a pod's list mostly as text, so that unchanged fields take little time.
 
 A page has up to a thousand rows with the same fields. The door learns the names of the fields from
 the first page of a kind of list, and decodes the next pages with them. Only fields whose values

@@ -148,8 +148,8 @@ class Lists:
     ) -> tuple[int, Rank] | None:
         """Return the pod of the marker, and the rank of the marker's row.
 
-        Raises :class:`Invalid` for an unknown marker, and :class:`Unavailable` if its pod is not
-        among those that are ``awaited``, or does not answer.
+        Raises :class:`Invalid` for an unknown marker, and :class:`Unavailable` if the marker's pod
+        is not among the ``awaited`` pods, or does not answer.
         """
         if question.marker is None:
             return None
@@ -176,7 +176,7 @@ class Lists:
     async def _rows(
         self, pod: Pod, question: PodListQuestion, order: ListOrder, after: tuple[int, Rank] | None
     ) -> tuple[list[RankedRow], bool]:
-        """Return the rows of a pod after the marker, at most the limit, and whether it has more."""
+        """Return at most ``limit`` rows of a pod after the marker, and whether it has more."""
         timeout_s, has_told = self._clouds.podding.pod_request_timeout_s, asyncio.Event()
         try:
             async with asyncio.timeout(timeout_s):
@@ -210,7 +210,7 @@ class Lists:
             except Invalid as error:
                 if not has_told.is_set():
                     raise
-                # The client asked for nothing wrong: the last row of the page before was deleted.
+                # The client's request was right: the last row of the previous page was deleted.
                 raise PodSilent("it refuses the next page of its list") from error
             has_told.set()
             ranks: Sequence[Rank] = [()] * len(page.ids)
@@ -265,7 +265,7 @@ class Lists:
         return shown[0] if len(shown) == 1 else sorted(place for own in shown for place in own)
 
     async def _as_admin(self, pod: Pod, asked: PodListQuestion) -> tuple[PodListQuestion, PodLogin]:
-        """Return the question about one project for the administrator's login, and this login."""
+        """Return the question, limited to its project, and the administrator's login for it."""
         login, timeout_s = await self._login(pod, asked), self._clouds.podding.pod_request_timeout_s
         session = await self._clouds.client.session(login, timeout_s)
         scope = [("all_tenants", "1"), ("project_id", session.project_id)]

@@ -1,4 +1,4 @@
-"""Look in several pods at once for what the door has no routing of, such as attachments.
+"""Look in several pods at once for things without routings, such as attachments.
 
 Always true: a resource is not found only if every pod that may have it says so.
 """

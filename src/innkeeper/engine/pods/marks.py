@@ -62,7 +62,7 @@ class Marks:
         told = decoded(answer).get("volume")
         if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
             raise PodSilent(f"it answers with the status {answer.status}")
-        # A login that may see more than its project must not take what is not the project's.
+        # A login may see other projects too. Their volumes must not be taken.
         return [uuid] if told.get(OWNER) == session.project_id else []
 
 

@@ -87,7 +87,7 @@ class Plan:
 def plan(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     """Return the plan of a create.
 
-    Raises :class:`Invalid`, :class:`NotFound`, and :class:`UnknownPlace` for its parts.
+    Raises :class:`Invalid`, :class:`NotFound`, and :class:`UnknownPlace` for parts of the request.
     """
     return (_server if request.kind == SERVER else _volume)(tx, settings, request)
 
@@ -210,7 +210,7 @@ def server_limits(tx: Tx, settings: Settings, project_id: str) -> DoorLimits:
 def volume_limits(
     tx: Tx, settings: Settings, project_id: str, kind: VolumeType | None
 ) -> DoorLimits:
-    """Return the quotas of a project for volumes, and for those of a type."""
+    """Return a project's quotas for volumes, including the quotas of a type."""
     found = volume_quotas.limits(tx, project_id, volume_quotas.defaults(settings.volumes))
     limits = DoorLimits(
         found.volumes, size_gb=found.gigabytes, per_volume_gb=found.per_volume_gigabytes
@@ -228,7 +228,7 @@ def volume_limits(
 def limits_of_volume(
     tx: Tx, settings: Settings, routing: PodRouting, project_id: str
 ) -> DoorLimits:
-    """Return the quotas of a project for a volume that exists, with those of its type."""
+    """Return a project's quotas for an existing volume, including the quotas of its type."""
     kind = None if routing.type_uuid is None else types.found(tx, routing.type_uuid)
     return volume_limits(tx, settings, project_id, kind)
 

@@ -27,7 +27,8 @@ AT_ONCE = 100
 RETRY_S = 60.0
 """A pod whose check failed is checked again after this time."""
 LOST_MAX = 20
-"""A pod that lost more than this, and more than half of what it should have, may be another one."""
+"""If a pod lost more resources than this, and more than half of its resources, its address may lead
+to another cloud."""
 BY_ITSELF = frozenset({PodFault.LOST, PodFault.UNKNOWN, PodFault.AMOUNTS})
 """The faults that are always repaired without an operator."""
 NOTES_KEPT = timedelta(days=7)

@@ -27,7 +27,8 @@ ZONES = frozenset({"OS-EXT-AZ:availability_zone", "availability_zone"})
 """``PROJECTS``, ``TEXTS`` and ``ZONES`` name the fields whose texts :meth:`DoorView.text`
 changes."""
 HIDDEN = frozenset({"destination_project_id"})
-"""The names of the fields that are always null: there is no such project at the door."""
+"""The names of the fields that are always null: the door does not know the project that they
+name."""
 HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "host_status")
 WHOLE = frozenset({"links", "metadata", "image", "server_groups"})
 """The fields with objects or lists that :meth:`DoorView.field` changes."""
@@ -39,7 +40,7 @@ VERSIONS = {"servers": "/v2.1", "volumes": "/v3", "flavors": "/v2.1", "images": 
 
 @dataclass(frozen=True, slots=True)
 class DoorView:
-    """How the answer about a resource is shown. ``address`` is that of the API."""
+    """How the answer about a resource is shown. ``address`` is the API's own."""
 
     pod: Pod
     project_id: str

@@ -1,8 +1,8 @@
 """Change the rows of a list into rows of the door, as :mod:`innkeeper.engine.pods.shown` does.
 
-A list has up to a thousand rows with the same fields, and many of their values are equal. So work
-that depends only on the names of the fields, on a value, or on an address without its resource's id
-is done once.
+A list has up to a thousand rows with the same fields, and many of their values are equal. So the
+work is done once for each field, for each different value, and for each address without its
+resource's id.
 
 Always true: a row is changed as :meth:`DoorView.change` changes it.
 """

@@ -122,7 +122,7 @@ class Tenants:
 
 
 def decoded(answer: PodAnswer) -> dict[str, Json]:
-    """Return the body of any answer that is an object; an empty one if there is none.
+    """Return an answer's body, which must be an object; an empty object if there is none.
 
     Raises :class:`PodSilent`.
     """

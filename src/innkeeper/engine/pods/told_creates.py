@@ -7,8 +7,9 @@ the resource is found again. A later request of a project waits until the create
 were told of are settled, or were looked for. So a client never misses a resource that it was told
 of. The next create need not wait: its transaction also settles the earlier creates.
 
-May be false: that a create is settled when its client has the answer. This is true only if several
-processes serve the same door: other processes do not know what this one is settling.
+May be false: that a create is settled when its client has the answer. It is settled before the
+answer only if several processes serve the same door, since other processes do not know what this
+one is settling.
 """
 
 from __future__ import annotations

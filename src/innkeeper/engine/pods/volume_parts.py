@@ -47,7 +47,7 @@ Check = Callable[[PodRouting], None]
 
 @dataclass(frozen=True, slots=True)
 class VolumePart:
-    """A kind of part: its key and the key of its list in bodies, and the field with its volume."""
+    """A kind of part: its key in bodies, the key of its list, and the field with its volume."""
 
     key: str
     keys: str

@@ -1,7 +1,7 @@
-"""How much each zone parent may let this zone keep for it, in one process.
+"""How many ids each zone parent may make this zone remember, in one process.
 
-Always true: for each parent, at most twice ``most`` is taken within the period. A zone with several
-processes allows as much in each of them.
+Always true: for each parent, at most twice ``most`` is taken within the period. If a zone has
+several processes, each of them allows this number.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ class Allowances:
         self._taken: dict[int, tuple[datetime, int]] = {}
 
     def take(self, parent_id: int, count: int, now: datetime) -> bool:
-        """Take a part of what a parent is allowed. Return False, and take nothing, if it is more.
+        """Take ``count`` of a parent's allowance. Return False, and take nothing, if less is left.
 
-        ``parent_id`` is the row id of the parent, so there are as many as the zone has parents.
+        ``parent_id`` is the row id of the parent, so there is at most one entry for each parent of
+        the zone.
         """
         since, taken = self._taken.get(parent_id, (now, 0))
         if not timedelta() <= now - since < self._period:

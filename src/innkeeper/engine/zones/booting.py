@@ -1,8 +1,8 @@
 """Boot servers over a tree of zones.
 
 Always true: the servers of a boot batch are decided together. Until then their rows are
-``BUILDING``, and a zone that dies undoes or finishes them after its restart. Fewer servers than
-``count_min`` never stay.
+``BUILDING``, and a zone that dies undoes or finishes them after its restart. A batch of fewer
+servers than ``count_min`` never stays.
 
 May be false: that servers are on the hosts of the first plan. Stale entries are replaced, a bounded
 number of times. The last plan leaves out children that built less than half of what they offered.
@@ -65,7 +65,8 @@ class TreeBooter:
     async def boot(self, boot: TreeBoot) -> Booted:
         """Boot the servers of a request. Raises the errors of a boot in this zone.
 
-        If too few hosts are found in the whole tree, this zone makes servers in ERROR, as always.
+        If too few hosts are found in the whole tree, this zone makes servers in ERROR, as without a
+        tree.
         """
         group = boot.request.hints.get(hints.GROUP)
         if group is None:
@@ -111,7 +112,7 @@ class TreeBooter:
         places: dict[str, int] = {each: place for place, each in enumerate(begun.ids)}
         await self._note(boot, child, outcomes, places, progress)
         if progress.gone and not progress.doubtful:
-            # A plan that follows must find their quota.
+            # The next plan must find the quota of these servers unused.
             gone, progress.gone = progress.gone, []
             await parts.engine.write(partial(zone_servers.forget, uuids=gone), len(gone))
         if not progress.rows:
@@ -119,7 +120,7 @@ class TreeBooter:
         return wanted[: len(begun.ids)]
 
     async def _attempt(self, boot: TreeBoot, wanted: list[int], progress: Progress) -> None:
-        """Plan and build, again for servers that were not built, a bounded number of times."""
+        """Plan and build. Repeat this for unbuilt servers, a bounded number of times."""
         request = boot.request
         attempts_max = self._parts.zoning.zone_boot_attempts_max
         for attempt in range(attempts_max):
@@ -129,7 +130,7 @@ class TreeBooter:
                 break
             if progress.rows:
                 await self._touch(progress)
-            # A child with the best weights must not fail the boots that others could serve.
+            # In the last plan, a refusing child must not fail boots that other zones could serve.
             but = progress.refusing if attempt == attempts_max - 1 else ()
             part = of_places(boot, left, progress)
             try:
@@ -137,7 +138,7 @@ class TreeBooter:
                 if but and len(plan.offers) < min(len(left), plan.count_allowed):
                     plan = await self._tree.plan(part)
             except (UnknownPlace, QuotaExceeded):
-                # The first plan was not refused, so this is about what is left of the batch.
+                # The first plan was not refused, so only the rest of the batch is refused.
                 if attempt == 0 and progress.begun_at is None:
                     raise
                 break
@@ -184,7 +185,7 @@ class TreeBooter:
         return Booted(boot.request.batch_id, (server_id,))
 
     async def _touch(self, progress: Progress) -> None:
-        """Let the repair know that this batch is not dead. Raises :class:`Unavailable` too late."""
+        """Keep the repair from deciding this batch. Raises :class:`Unavailable` if it has."""
         rows, now = progress.rows, self._parts.clock()
         if not await self._parts.engine.write(lambda tx: remote.touch(tx, rows, now), len(rows)):
             raise Unavailable(TOO_LATE)
@@ -288,7 +289,7 @@ class TreeBooter:
         places: Mapping[str, int],
         progress: Progress,
     ) -> None:
-        """Note which servers a child built, and undo those of which this is not known."""
+        """Note which servers a child built, and undo servers with an unknown outcome."""
         request = boot.request
         progress.below |= {places[e] for e, out in outcomes.items() if out == Outcome.BUILT}
         built = sum(out == Outcome.BUILT for out in outcomes.values())
@@ -298,7 +299,7 @@ class TreeBooter:
         doubtful = [each for each, out in outcomes.items() if out == Outcome.UNKNOWN]
         progress.gone += stale
         if stale and hints.GROUP in request.hints:
-            # They are no members, so the next plan must not follow them.
+            # These servers are not members of the group, so the next plan must not follow them.
             await self._parts.engine.write(partial(groups.leave, uuids=stale), len(stale))
         if doubtful:
             for each in doubtful:
@@ -311,9 +312,9 @@ class TreeBooter:
     async def undo(
         self, ids: Sequence[str], own: Sequence[ServerId] = (), *, is_decided: bool = True
     ) -> list[str]:
-        """Let the children have none of these servers, and delete those of this zone.
+        """Undo the servers ``ids`` in children, and delete the servers ``own`` of this zone.
 
-        Return those that the children surely do not have. What is left is done periodically. The
+        Return the ids that the children surely do not have. The others are undone periodically. The
         rows of an undecided batch stay.
         """
         parts, down_s = self._parts, self.service_down_time_s
@@ -351,7 +352,7 @@ class TreeBooter:
         await self.undo(progress.rows, progress.own_ids)
 
     async def _give_up(self, progress: Progress) -> None:
-        """Decide that no server is built. Of those without an answer, the repair takes care."""
+        """Decide that no server is built. The repair takes care of unknown outcomes."""
         if not progress.others:
             return
 
@@ -371,7 +372,7 @@ class TreeBooter:
             return Booted(request.batch_id, tuple(ids[place] for place in sorted(progress.built)))
         await self._undo_all(progress)
         fresh = tuple(ServerId(self._parts.ids.uuid()) for _ in ids)
-        # A place that no zone knows was refused before.
+        # If no zone knew the requested place, the request was refused before.
         failed = msgspec.structs.replace(request, server_ids=fresh, may_be_elsewhere=True)
         return await self._parts.engine.boot(failed)
 

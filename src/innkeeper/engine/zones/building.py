@@ -1,7 +1,7 @@
 """Send a child zone the entries of servers that it must build, and undo what must not stay.
 
 Always true: an entry's outcome is known, or the child is asked to undo the server. A request in
-doubt is never repeated as it was.
+doubt is never repeated with the same ids.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ ENTRIES_AT_ONCE = 250
 """The number of entries in one request: as many as a commit of the child takes."""
 UNDONE_AT_ONCE = 1000
 BYTES_OF_ID = 256
-"""More than an answer has for each server: its id, and a word."""
+"""More bytes than an answer has for each server: its id, and a word."""
 
 
 class Outcome:
-    """What became of an entry: its server exists, or it does not and another entry may do.
+    """What became of an entry. ``BUILT``: its server exists.
+
+    ``STALE``: the server does not exist, and another entry may be used for it.
 
     ``UNKNOWN``: the child gave no answer, so the server may exist.
     """
@@ -163,7 +165,7 @@ async def _sent(
     try:
         answer = await client.send(child.zone, child.password, request)
         if answer.status == HTTPStatus.UNAUTHORIZED:
-            # The child accepts a request once, and a copy of this one may have been first.
+            # The child accepts each request once. A copy of this request may have arrived first.
             return Sent(dict.fromkeys(ids, Outcome.UNKNOWN), is_refused=True)
         if HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
             return Sent(dict.fromkeys(ids, Outcome.STALE), is_refused=True)
@@ -189,10 +191,10 @@ def _outcomes(answer: ZoneAnswer, ids: Sequence[str]) -> dict[str, str]:
 async def undo(
     client: ZoneClient, child: KnownChild, ids: Sequence[str], tree: TreeRequest
 ) -> list[str]:
-    """Let a child have none of these servers. Return those that it surely does not have now.
+    """Undo these servers in a child. Return those that the child surely does not have now.
 
-    The child deletes servers as their users would. It forbids those that it does not know, so that
-    no late request builds them.
+    The child deletes servers as their users would. It forbids unknown ids, so that no late request
+    builds these servers.
     """
     done: list[str] = []
     for start in range(0, len(ids), UNDONE_AT_ONCE):

@@ -1,8 +1,8 @@
 """Explain a boot over the tree: what each zone below would offer, and why not more.
 
 Always true: a child tells names of zones and filters, counts and weights, and nothing about single
-hosts. Its administrators decide whether it explains anything: its policy must allow the explanation
-with the roles that they granted.
+hosts. The child's administrators decide whether it explains anything. Its policy must allow
+explanations for the roles that they granted to this zone.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ ANSWER_BYTES_MAX = 2 * 2**20
 LEVELS_MAX = 8
 """The greatest number of hops that the settings allow."""
 SHOWN_MAX = 1000
-"""The number of filters, or of zones, that one zone tells at most. It tells of no more servers."""
+"""The maximum number of filters, of zones and of servers in the explanation of one zone."""
 Name = Annotated[str, Meta(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
 """A name without control characters, because operators print it."""
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class RemovedHosts(msgspec.Struct, frozen=True):
-    """How many hosts of a zone a filter removed. ``None``: some hosts there are dedicated."""
+    """How many hosts of a zone a filter removed; ``None`` if some hosts there are dedicated."""
 
     filter: Name
     removed: Count | None = None
@@ -73,10 +73,10 @@ class ZoneExplanation(msgspec.Struct, frozen=True):
 
 
 class ZoneBelow(msgspec.Struct, frozen=True):
-    """A child zone in an explanation. Only one that ``EXPLAINED`` has an explanation.
+    """A child zone in an explanation. Only a child that ``EXPLAINED`` has an explanation.
 
-    ``zone`` is the name by which this zone's administrators know it. A zone parent is not told this
-    name, and gets that of the explanation.
+    ``zone`` is the name by which this zone's administrators know it. A zone parent does not get
+    this name. It gets the name in the explanation.
     """
 
     answer: Annotated[str, Meta(max_length=16)]

@@ -30,7 +30,7 @@ from innkeeper.systems.compute.grouping import groups
 from innkeeper.systems.zones import remote
 
 ANSWER_BYTES_MAX = 2 * 2**20
-"""A page of a thousand actions on a server has less."""
+"""A page of a thousand actions on a server has fewer bytes."""
 RETRY_AFTER_S = 5
 GROUPS = "server_groups"
 AWAY = "The zone that has the server does not answer. Try again later."
@@ -44,8 +44,8 @@ LOG = structlog.get_logger("innkeeper.zones")
 class ClientRequest:
     """A request as the client sent it. ``target`` is relative to the version's address.
 
-    ``part`` is the end of its route behind the server, such as ``/action``. ``address`` replaces
-    the invented host in links.
+    ``part`` is the end of its route, after the server's id, such as ``/action``. ``address``
+    replaces the invented host in links.
     """
 
     method: str
@@ -128,7 +128,7 @@ class ServerRequests:
     async def _begun(
         self, server: ZoneServer, caller: RequestContext, action: Action | None
     ) -> ForwardedResize | None:
-        """Count a resize before the child is asked. It counts on if the child does not answer."""
+        """Count a resize before the child is asked. Without an answer, it stays counted."""
         if action is None or action[0] != resizing.RESIZE:
             return None
         wanted = resizing.wanted(action[1], caller)
@@ -158,7 +158,7 @@ class ServerRequests:
 
 
 def _action_in(request: ClientRequest) -> Action | None:
-    """Return the action that a request wants; ``None`` for a malformed one. The child says so."""
+    """Return the requested action; ``None`` if it is malformed, which the child will report."""
     if request.part != ACTION:
         return None
     try:

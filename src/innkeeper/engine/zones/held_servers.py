@@ -24,9 +24,9 @@ PAGE = 1000
 """The number of servers in one request or answer."""
 AMOUNT_MAX = 2**31 - 1
 ROW_BYTES_MAX = 8192
-"""More than a row of texts with escaped characters has."""
+"""More bytes than a row has, even if all characters of its texts are escaped."""
 TEXT_CHARS_MAX = 255
-"""As many characters as the database stores."""
+"""The number of characters that the database stores."""
 PLAIN_UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 _Text = Annotated[str, msgspec.Meta(max_length=TEXT_CHARS_MAX, pattern="^[^\\x00]*$")]
 _Amount = Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
@@ -52,7 +52,7 @@ _rows_in = converter_to(_Rows)
 async def existing(
     client: ZoneClient, child: KnownChild, ids: Collection[str], tree: TreeRequest
 ) -> Mapping[str, HeldServer]:
-    """Return those of these servers that a child has. Raises :class:`ZoneSilent`."""
+    """Return the servers among these that a child has. Raises :class:`ZoneSilent`."""
     found: dict[str, HeldServer] = {}
     wanted = list(ids)
     for start in range(0, len(wanted), PAGE):

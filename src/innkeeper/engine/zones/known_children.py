@@ -1,9 +1,9 @@
 """The child zones as one process knows them, and how it contacts one.
 
 Always true: what another process changed about a child is known here after ``KNOWN_FOR_S``. A child
-that answers with anything but the expected form counts as silent, and so does one whose password
-cannot be read. A child that let a plan wait in vain is left out of the next plans until it answers
-a poll, so it costs its deadline once.
+that answers with anything but the expected form counts as silent, and so does a child whose
+password cannot be decrypted. A child that let a plan wait in vain is left out of the next plans
+until it answers a poll. So it delays only one plan.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ from innkeeper.systems.zones.children import Reached
 
 KNOWN_FOR_S = 1.0
 REFUSED_FOR_S = 60.0
-"""How long a child that refused servers without a plan gets plans only: it may be an older program.
+"""After a child has refused servers without a plan, it gets only plans for this long. The child may
+run an older release.
 """
 INFO = "/zones/info"
 SYSTEM = RequestContext(request_id="", user_id="zone")
-"""The caller of requests that are no user's, such as polls. It has no roles."""
+"""The caller of requests without a user, such as polls. It has no roles."""
 LINK_ENDING = ".invalid"
 """The top-level domain of invented host names: it never exists (RFC 2606)."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownChild:
-    """A child zone, and the secret that it knows this zone by; ``None`` if it cannot be read."""
+    """A child zone, and this zone's password there; ``None`` if it cannot be decrypted."""
 
     zone: ChildZone
     password: str | None
 
 
 def load(tx: Tx, box: SecretBox) -> list[KnownChild]:
-    """Return all child zones. A password that is lost makes its own child unusable only."""
+    """Return all child zones. A lost password makes only its own child unusable."""
     known = children.every(tx)
-    # Without a password, each request to the child says so, and each poll records it.
+    # Without a password, each request to the child fails, and each poll records the reason.
     passwords = children.passwords_of(tx, known, box)
     return [KnownChild(each, passwords.get(each.uuid)) for each in known]
 
@@ -90,7 +91,7 @@ class KnownChildren:
         before = self._forgotten
         found = await self._engine.read(lambda tx: load(tx, self._box))
         if before == self._forgotten:
-            # Otherwise, a child may have changed since they were read.
+            # Otherwise, a child may have changed since the read.
             self._known, self._read_s = found, now_s
         return found
 

@@ -15,7 +15,8 @@ OF_USERS = frozenset({"metadata", "scheduler_hints", "extra_specs", "properties"
 """Parts of an answer with names that users choose. They have no links of zones."""
 DEPTH_MAX = 32
 VALUES_MAX = 1_000_000
-"""A page of a thousand servers with all metadata that they may have has half as many."""
+"""The maximum number of values in an answer. A page of a thousand servers with all possible
+metadata has half as many."""
 NUMBER_MAX = 2**63 - 1
 
 

@@ -1,8 +1,8 @@
 """Read one page of a list of servers from child zones, all at once.
 
-Always true: each child is asked for one page at most, whatever the number of its servers. A child
-without a usable answer costs the list its servers, and the list says so. A child can show only
-servers that this zone knows to be there, and others only as deleted ones.
+Always true: each child is asked for one page at most, whatever the number of its servers. If a
+child gives no usable answer, its servers are missing, and the list says so. A child can show only
+servers that this zone knows to be there. It can show other servers only as deleted.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ MARKER_AWAY = "The zone that has the marker does not answer."
 
 
 SERVER_BYTES_MAX = 512 * 2**10
-"""A server with all metadata that it may have has less."""
+"""A server has fewer bytes, even with all possible metadata."""
 FEW = (ANSWER_BYTES_MAX - zones.ANSWER_BYTES_LEAST) // SERVER_BYTES_MAX
-"""So many servers fit in an answer, however large they are."""
+"""This number of servers fits in an answer, however large they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class ServerLists:
         self._late = Lateness(tree.parts.zoning.zone_poll_interval_s)
 
     async def asked(self, project_id: str | None) -> list[KnownChild]:
-        """Return the children that may have servers of a project, or of any."""
+        """Return the children that may have servers of a project; ``None`` means any project."""
         if not self._tree.routes:
             return []
         known = await self._tree.children.every()
@@ -117,7 +117,7 @@ class ServerLists:
             elif isinstance(answer, ZoneSilent):
                 LOG.warning("zone_list_failed", zone=child.zone.name, reason=str(answer))
                 missing.append(child.zone.name)
-                # A parent must not make a child late for others by asking for a list in no time.
+                # A parent that allows almost no time must not make a child late for others.
                 if answer.is_late and had_time:
                     self._late.note(child.zone.uuid, self._parts.clock())
             else:
@@ -203,7 +203,7 @@ class ServerLists:
         is_partial = isinstance(zone, Mapping) and zone.get("is_partial") is True
         is_cut = is_cut and len(shown) >= limit
         is_cut |= isinstance(zone, Mapping) and zone.get("is_cut") is True
-        # A child must not make lists end early for others. An honest one cuts no shorter pages.
+        # A child must not make whole lists end early. An honest child cuts no page to less.
         is_short = is_cut and len(usable) < FEW
         return ZonePage(usable, is_partial or is_short, is_cut and not is_short)
 
@@ -240,7 +240,7 @@ def _is_there(
     """Return whether a child may show a server to the caller."""
     told = row.shown.get("tenant_id")
     if known is None:
-        # This zone forgot the servers that are deleted.
+        # This zone has forgotten deleted servers.
         is_wanted = not isinstance(told, str) or _may_list(question, told)
         is_deleted = row.shown.get("status", Status.DELETED) == Status.DELETED
         return question.with_deleted and is_deleted and is_wanted

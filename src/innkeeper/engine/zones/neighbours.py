@@ -1,4 +1,4 @@
-"""All that a zone does with the zones around it, put together for the ways in."""
+"""All that a zone does with the zones around it, put together for the entrypoints."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class ZoneSources:
 class Neighbours:
     """The zones below and above this one.
 
-    ``tree`` plans over the zones below, and ``booter`` boots servers there. ``servers`` forwards
-    requests for them, and ``lists`` lists them. ``parents`` serves the zones above, and ``placer``
-    places servers for them.
+    Three of the parts act on zones below: ``tree`` plans, ``booter`` boots servers, and ``servers``
+    forwards requests for servers. ``lists`` lists servers of zones below. ``parents`` serves the
+    zones above, and ``placer`` places servers for the zones above.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ def neighbours_of(
     zone_id: str,
     sources: ZoneSources,
 ) -> Neighbours | None:
-    """Return the zones around a zone; ``None`` without keys for their secrets and for plans."""
+    """Return the zones around a zone; ``None`` if the settings lack keys for secrets and plans."""
     if box is None or sealer is None:
         return None
     zoning, ids, clock = settings.zoning, sources.ids, sources.clock

@@ -61,7 +61,7 @@ async def place(
 ) -> dict[str, str]:
     """Let the child place and build the servers. Return the outcome for each server's id.
 
-    A child that refuses gets plans only, for a while.
+    After a refusal, the child gets only plans for a while.
     """
     parts = tree.parts
     facts = tree.below(boot.hop, parts.zoning.zone_request_timeout_s)

@@ -32,8 +32,8 @@ from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.zones import parents, remote
 
 Begun = PassedDown | Collection[str] | None
-"""What was recorded; or why not: the ids that are known here, or none of them if this zone refuses
-the request. ``None`` if this zone has hosts."""
+"""What was recorded. If nothing was recorded: the ids that are known here already; no ids if this
+zone refuses the request; or ``None`` if this zone has hosts of its own."""
 
 
 class ServerPlacer:
@@ -70,11 +70,11 @@ class ServerPlacer:
         return {each: Outcome.BUILT if each in answers else Outcome.STALE for each in ids}
 
     async def _outcomes_of_known(self, boot: TreeBoot) -> dict[str, str]:
-        """Return the outcomes of a request that is repeated, or names servers of others."""
+        """Return the outcomes of a request that is repeated, or names other projects' servers."""
         ids, project_id = boot.request.server_ids, boot.request.project_id
         alive = await self._parts.engine.read(lambda tx: servers.alive(tx, list(ids)))
         built = {each.uuid for each in alive if each.project_id == project_id}
-        # The parent undoes what it does not know to exist.
+        # The parent undoes servers with an unknown outcome.
         return {each: Outcome.BUILT if each in built else Outcome.UNKNOWN for each in ids}
 
     async def _pass_down(self, boot: TreeBoot, child: KnownChild) -> dict[str, str] | None:

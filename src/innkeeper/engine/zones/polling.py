@@ -1,6 +1,6 @@
 """Poll child zones, so that plans ask only those that answer.
 
-Always true: one process polls in each round. A child that does not answer is polled on, and is
+Always true: one process polls in each round. A child that does not answer is still polled, and is
 active again after its next answer.
 """
 
@@ -45,7 +45,7 @@ def timeout_s(zoning: Zoning) -> float:
 
 
 async def _poll(tree: ZoneTree, child: KnownChild, above: tuple[str, ...]) -> bool:
-    """Poll one child. Return whether it is active only now, or not any more."""
+    """Poll one child. Return whether it became active or inactive."""
     parts, uuid, wait_s = tree.parts, child.zone.uuid, timeout_s(tree.parts.zoning)
     own = tree.below(None, wait_s)
     request = replace(own, visited=(*above, *own.visited)[-parents.ANCESTORS_MAX :])
@@ -59,7 +59,7 @@ async def _poll(tree: ZoneTree, child: KnownChild, above: tuple[str, ...]) -> bo
     def record(tx: Tx) -> ChildZone | None:
         known = children.found(tx, uuid)
         if known is None or known.state.last_seen_at != child.zone.state.last_seen_at:
-            # It was contacted meanwhile, maybe at a new address or with a new password.
+            # The child was contacted meanwhile, maybe at a new address or with a new password.
             return None
         if fault is None:
             is_above = reached.zone_id in above

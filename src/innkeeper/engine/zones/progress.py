@@ -17,8 +17,8 @@ from innkeeper.engine.zones.tree_request import TreeBoot
 class Progress:
     """Which servers of a boot batch are built, by their places in the request.
 
-    A place gets another id if it is not known whether the server with its first id exists. These
-    ids are ``doubtful``. No server exists with an id in ``gone``. The rows of both stay until the
+    If it is not known whether a server exists, its id is ``doubtful``, and its place gets another
+    id. No server exists with an id in ``gone``. The rows of doubtful and gone ids stay until the
     batch is decided, or has other rows. ``refusing`` are the ids of children that built less than
     half of what they offered last. ``begun_at`` is when the first rows were written.
     """
@@ -57,10 +57,11 @@ class Progress:
         return [*self.doubtful, *self.gone]
 
     def is_kept_anyway(self, now: datetime, rest_s: float) -> bool:
-        """Return whether a repair, from now on, could only decide that all servers stay.
+        """Return whether any repair that begins from now on would keep all servers.
 
-        Their children have them, so the answer need not wait for one more commit. No repair can
-        have begun before they had them: it lets a batch rest for longer than ``rest_s``.
+        If so, the children have the servers, and the answer need not wait for one more commit. No
+        earlier repair can have looked at this batch: repairs ignore batches that changed within
+        ``rest_s``.
         """
         is_prompt = self.begun_at is not None and now - self.begun_at < timedelta(seconds=rest_s)
         return is_prompt and not self.others

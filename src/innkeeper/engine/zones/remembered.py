@@ -1,7 +1,10 @@
-"""What the last requests referred to, so that children can be asked before this zone has read it.
+"""The objects that recent requests named, with which children can be asked at once.
+
+This zone reads the objects at the same time.
 
 May be false: that a flavor, image or key pair is still as it is remembered. A plan in this zone
-reads all of them in its own transaction, and a plan over the tree counts only if both are equal.
+reads all of them in its own transaction, and a plan over the tree counts only if they are as
+remembered.
 """
 
 from __future__ import annotations

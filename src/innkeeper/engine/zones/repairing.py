@@ -34,9 +34,10 @@ WERE_BUILT = (ZoneServerState.BUILT, ZoneServerState.DELETING)
 AT_ONCE = 1000
 """The number of servers of each kind that one round looks at."""
 COMPARED_MAX = 10 * AT_ONCE
-"""One round compares no more servers than this, and one page more. The next one goes on there."""
+"""One round compares at most this many servers and one more page. The next round continues
+there."""
 RECENT_S = 300.0
-"""How long the amounts of a server are compared in each round after it was built or resized."""
+"""For this long after a server was built or resized, each round compares its amounts."""
 DEAD_FACTOR = 2.0
 """A batch is dead after this many times the longest time between two of its writes."""
 
@@ -78,9 +79,10 @@ class Repairer:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Servers of a child that were compared: the last one if others follow, and how many.
+    """The result of a comparison of servers of a child.
 
-    ``changed`` is the number of those that were wrong.
+    ``last`` is the last server, if others follow. ``size`` is the number of servers, and
+    ``changed`` the number of corrected servers.
     """
 
     last: ServerId | None
@@ -93,7 +95,7 @@ class _Round:
     """One round.
 
     A child without an answer is ``silent``: it is not asked again, so that it delays the round only
-    once. About servers to look at ``later``, nothing can be done now.
+    once. Servers to look at ``later`` cannot be decided now.
     """
 
     tree: ZoneTree
@@ -113,7 +115,7 @@ class _Round:
         return timedelta(seconds=zoning.zone_select_timeout_s + zoning.zone_request_timeout_s)
 
     async def undo(self) -> int:
-        """Let children have none of the servers that are being undone."""
+        """Ask children again to undo the servers that are being undone."""
         before = self.now - timedelta(seconds=self.tree.parts.zoning.zone_request_timeout_s)
         rows = await self._read(lambda tx: remote.undone(tx, before, AT_ONCE))
         return len(await self.booter.undo([each.uuid for each in rows])) if rows else 0
@@ -124,7 +126,7 @@ class _Round:
         batches = dict.fromkeys((each.batch_id, each.project_id) for each in rows)
         count = sum([await self._decide(*each) for each in batches])
         if self.later:
-            # Others come first in the next round.
+            # In the next round, other servers come first.
             later = partial(remote.look_later, uuids=self.later, now=self.now)
             await self.tree.parts.engine.write(later, len(self.later))
         return count
@@ -141,12 +143,12 @@ class _Round:
             self.later += ids
             return 0
         there = [each for each in ids if each in held]
-        # A client may name an older batch. Its servers do not count.
+        # A client may name an older batch. The servers of that batch do not count.
         since = min(each.created_at for each in open_) - self._longest
         own = await engine.read(
             lambda tx: zone_servers.own_of_batch(tx, batch_id, project_id, since)
         )
-        # Servers that their user has deleted were built, and do not fail the others.
+        # Servers that their user has deleted were built. They do not make the batch fail.
         built = [e for e in rows if e.state in WERE_BUILT and e.created_at > since]
         deleted = await engine.read(
             lambda tx: zone_servers.deleted_of_batch(tx, batch_id, project_id, since)
@@ -163,7 +165,7 @@ class _Round:
             return remote.decide(tx, undecided) and remote.settle(tx, there, now)
 
         if await engine.write(keep, len(ids)):
-            # The children also learn that no late request may build the others.
+            # The others are undone, so that no late request builds them in the children.
             kept = {*there, *(each.uuid for each in built)}
             await self.booter.undo([each for each in ids if each not in kept])
         return len(ids)
@@ -184,7 +186,7 @@ class _Round:
         return count
 
     async def compare_recent(self) -> int:
-        """Compare servers that were built or resized a short time ago with their children."""
+        """Compare recently built or resized servers with what their children have."""
         since = self.now - timedelta(seconds=RECENT_S)
         rows = await self._read(
             lambda tx: remote.changed_since(tx, ZoneServerState.BUILT, since, AT_ONCE)

@@ -1,4 +1,4 @@
-"""Resizes of servers in child zones: the flavor travels along, and the quota counts it before.
+"""Resizes of servers in child zones: the request carries the flavor, which is counted first.
 
 Always true: while a server is resized, this zone counts the larger flavor, as for its own servers.
 The amounts become those of the child when it has confirmed or reverted the resize.
@@ -52,7 +52,9 @@ class _Wanted:
 
 
 def wanted(arguments: object, caller: RequestContext) -> _Wanted | None:
-    """Return the resize with these arguments; ``None`` if they are malformed. The child says so.
+    """Return the resize with these arguments; ``None`` if they are malformed.
+
+    The child then reports the error.
 
     Raises the errors of :func:`told_flavor`.
     """
@@ -68,7 +70,8 @@ def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor |
     """Return the flavor that a zone parent describes beside a resize; ``None`` for other callers.
 
     Raises :class:`Invalid` for a flavor that is unusable, missing, or not from a zone parent. A
-    flavor of this zone that has the same id would not count in the quota of the parent's user.
+    flavor of this zone with the same id must not be used instead: the parent's quota would not
+    count it.
     """
     if told is None:
         if is_of_parent:
@@ -99,7 +102,7 @@ def begin(
     before, during = zone_servers.begin_resize(
         tx, server, (flavor.vcpus, flavor.memory_mb), default
     )
-    # The number of the row is none of the child's business.
+    # The child does not get the row id.
     plain = msgspec.to_builtins(replace(flavor, id=0))
     told = {**resize.arguments, ZONE: {FLAVOR: plain}}
     return ForwardedResize(msgspec.json.encode({RESIZE: told}), before, during)

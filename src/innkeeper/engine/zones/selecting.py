@@ -1,7 +1,7 @@
 """Ask child zones for the hosts that they offer, all of them at once, with one deadline.
 
-Always true: a child that is dead, slow, looping or lying costs the plan its offers, and nothing
-else. Each child is asked once, however many servers are wanted.
+Always true: if a child is dead, slow, looping or lying, the plan lacks only the offers of this
+child. Each child is asked once, however many servers are wanted.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ SELECT = "/zones/select"
 OFFER_BYTES_MAX = 4096
 """An entry through eight zones has less than 2500 characters."""
 MARGIN = 0.8
-"""The part of the time that is left which a child gets for its own children."""
+"""The share of the remaining time that a child gets for its own children."""
 REFUSALS = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT})
-"""Answers of a child that cannot serve the request. It offers nothing, and is not missing."""
+"""Statuses of a child that cannot serve the request. The child does not count as missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ async def ask_all(
 ) -> tuple[list[ChildOffers], list[str]]:
     """Ask children for offers. Return what they offer, and the names of those without answer.
 
-    ``note_late`` is called for those for which the whole time has passed.
+    ``note_late`` is called for each child that has used up the whole time.
     """
     tree = question.tree
     wanted = [each for each in asked if each.zone.state.zone_id not in tree.visited]

@@ -40,8 +40,8 @@ from innkeeper.systems.zones import audit, parents, remote
 from innkeeper.systems.zones.sealing import NotOurs
 
 UNDONE_MAX = 100_000
-"""How many servers a zone parent may name to undo while this zone remembers the unknown ones. A
-repair names a thousand in each of its rounds."""
+"""The maximum number of servers that a zone parent may name to undo, within the time for which this
+zone remembers unknown ids. A repair names a thousand in each of its rounds."""
 TOO_MANY_UNDONE = "The zone parent has named too many servers to undo. Ask again later."
 RETRY_AFTER_S = 60
 
@@ -81,7 +81,7 @@ class ParentRequests:
         own: Sequence[EntryBoot],
         below: Mapping[str, Sequence[EntryToBuild]],
     ) -> dict[str, str]:
-        """Build the servers with these ids, of entries for hosts of this zone and for children.
+        """Build the servers of entries: ``own`` for hosts of this zone, ``below`` for children.
 
         Return the outcome for each id. Raises the errors of :meth:`build`.
         """
@@ -91,7 +91,7 @@ class ParentRequests:
         if not parts:
             return outcomes | await self._build_own(boot.request, own, admit)
 
-        # One commit for all, because each costs as much as the rest of a small request.
+        # One commit for all parts. Each further commit would double the time of a small request.
         def begin(tx: Tx) -> tuple[set[str], list[set[str]]]:
             closed = admit(tx, False)
             return closed, [self._begin(tx, boot.request, each, closed) for each in parts]
@@ -104,7 +104,7 @@ class ParentRequests:
             await self._parts.engine.write(lambda tx: admit(tx, False))
             return outcomes
         if written is None:
-            # The entries of the child that was removed are stale, and the others are not.
+            # Only the entries of the removed child are stale.
             return await self.build_opened(boot, ids, own, below)
         closed, begun = written
         builds = [self._build_below(boot, *each) for each in zip(parts, begun, strict=True)]
@@ -232,7 +232,7 @@ class ParentRequests:
     async def undo(
         self, parent: ZoneParent, ids: Sequence[str], initiator: Initiator, now: datetime
     ) -> list[str]:
-        """Have none of these servers of a parent. Return those that are surely gone.
+        """Undo these servers of a parent. Return those that are surely gone.
 
         A server that waits for its agent to delete it is not gone yet. The parent asks again.
         Raises :class:`TooManyAttempts` if the parent names far too many.
@@ -273,7 +273,7 @@ class ParentRequests:
 def _of_parent(
     tx: Tx, parent: ZoneParent, ids: Sequence[str], now: datetime
 ) -> tuple[list[ServerId], list[str], set[str]]:
-    """Return those of these servers of a parent that are here, those below, and those that stay.
+    """Return a parent's servers among these: those to undo here and below, and those to keep.
 
     If the parent may not write any more, the servers of its decided boots stay.
     """
@@ -296,8 +296,8 @@ def _admit(
 ) -> set[str]:
     """Accept the id of a parent's request, and return those of its servers that must not be built.
 
-    These have ids of servers of others, or are below and shall now also be here, as ``own``.
-    The server group of the request is stored, so that servers here and below can join it.
+    Such servers have ids that are taken, or are in a zone below and now also requested here, as
+    ``own``. The server group of the request is stored, so that servers here and below can join it.
     """
     request, hop = boot.request, boot.hop
     assert hop is not None, "only zone parents have servers of entries built"

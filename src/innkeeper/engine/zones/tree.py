@@ -56,7 +56,7 @@ class ZoneParts:
 
 @dataclass(frozen=True, slots=True)
 class OwnPlan:
-    """The offers of this zone, how many servers the quota allows, and what is referred to."""
+    """The offers of this zone, how many servers the quota allows, and the definitions."""
 
     offers: Sequence[PlacedOffer]
     count: int
@@ -67,7 +67,7 @@ class ZoneTree:
     """The child zones of this zone.
 
     ``has_hosts`` says whether this zone had hosts of its own when this was last looked at. It is
-    also true after a child was removed during a request, until the next plan looks.
+    also true after a child was removed during a request, until the next plan looks again.
     """
 
     def __init__(self, parts: ZoneParts) -> None:
@@ -127,17 +127,17 @@ class ZoneTree:
         return [each for each in found.values() if not self.children.is_late(each.zone)]
 
     async def takers(self) -> dict[str, KnownChild]:
-        """Return the children that may get servers now, by id. An entry can be of another one."""
+        """Return the children that may get servers now, by id. Entries may name other children."""
         every = await self.children.every()
         return {each.zone.uuid: each for each in every if each.zone.takes_servers}
 
     async def unless_removed(
         self, asked: Collection[KnownChild], written: Awaitable[Written]
     ) -> Written | None:
-        """Return what was written about servers in children; ``None`` if one was removed meanwhile.
+        """Return the result of ``written``; ``None`` if a child was removed meanwhile.
 
-        Raises :class:`AlreadyExists` if a server is known, which breaks the same kind of constraint
-        as a server in a child that is not.
+        Raises :class:`AlreadyExists` if a server is known already. The database reports a removed
+        child in the same way, so the children are read again.
         """
         try:
             return await written
@@ -151,7 +151,8 @@ class ZoneTree:
     async def only_child(self, boot: TreeBoot) -> KnownChild | None:
         """Return the child that alone may have hosts for a request; ``None`` if a plan must tell.
 
-        May be false: that this zone has no hosts. The transaction that begins the request tells.
+        May be false: that this zone has no hosts. The transaction that begins the request checks
+        it.
         """
         request, hop = boot.request, boot.hop
         names_place = request.availability_zone is not None or request.forced_host is not None
@@ -182,7 +183,7 @@ class ZoneTree:
         return await self.parts.engine.read(lambda tx: reach.of(tx, request))
 
     async def definitions_of(self, boot: TreeBoot) -> Definitions:
-        """Return what a request refers to. Raises :class:`Invalid` for an unknown object."""
+        """Return the objects that a request names. Raises :class:`Invalid` for an unknown one."""
         request = boot.request
         if boot.definitions is not None:
             return boot.definitions
@@ -209,7 +210,8 @@ class ZoneTree:
             each for each in every if each.zone.uuid not in but and within.includes(each.zone.id)
         ]
         if within.is_near_servers and not all(within.includes(each.zone.id) for each in every):
-            # A zone that is not asked may know the place, so it is one without a valid host.
+            # A zone that is not asked may know the place. So the place is no error, but has no
+            # host.
             request = msgspec.structs.replace(boot.request, may_be_elsewhere=True)
             boot = replace(boot, request=request)
         missed = [
@@ -236,7 +238,7 @@ class ZoneTree:
                 raise own
             own = await self._count_allowed(boot, tree)
         if known not in (None, own.definitions):
-            # The children offered hosts for what was changed meanwhile.
+            # The definitions were changed meanwhile, so the offers of the children are outdated.
             return await self.plan(replace(boot, definitions=own.definitions), but)
         below = [each.offers for each in offered]
         merge = merging.together if within.stay_together else merging.merged
@@ -247,7 +249,7 @@ class ZoneTree:
 
     def _note_late(self, tree: TreeRequest) -> Callable[[KnownChild], None]:
         zoning = self.parts.zoning
-        # A parent must not make a child late for others by asking for a plan in no time.
+        # A parent that allows almost no time must not make a child late for others.
         had_time = tree.time_left_ms >= LATE_SHARE * zoning.zone_select_timeout_s * 1000
 
         def note(child: KnownChild) -> None:
@@ -269,7 +271,7 @@ class ZoneTree:
 
         made, found, self.has_hosts = await engine.plan(plan, request.now)
         if request.definitions is None:
-            # Those of a zone parent come with each request.
+            # The definitions of a zone parent come with each request.
             self._remembered.note(request, found)
         offers = sealing.planned_offers(made.servers, self.parts.sealer, tree.request_id)
         return OwnPlan(offers, made.count_allowed, found)

@@ -57,8 +57,8 @@ def _measure(tx: Tx) -> None:
 def measured(known: Iterable[ChildZone], counts: Mapping[int, int]) -> dict[str, ChildMeasures]:
     """Return what the gauges show of child zones, by name. ``counts`` are servers by row id.
 
-    A child that is disabled has no failures: nobody polls it, and no alert should wait for it.
-    Names may repeat, and of children with one name, the worst is shown with all their servers.
+    A disabled child has no failures: it is not polled, and should raise no alert. Names may repeat.
+    For children with the same name, the worst state is shown, with the sum of their servers.
     """
     found: dict[str, ChildMeasures] = {}
     for each in known:
