@@ -71,7 +71,7 @@ class GroupDefinition:
 
     @property
     def uuid(self) -> str:
-        """The id of the group in the zones below. It is no id of their own groups."""
+        """The id of the group in the zones below. It differs from the ids of their own groups."""
         return str(uuid5(_OF_PARENTS, self.key))
 
 

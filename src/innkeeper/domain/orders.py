@@ -104,7 +104,7 @@ class OrderKind:
     after the order. After ``destroy``, ``offload`` and ``send``, the host uses none of them."""
     BESIDE = frozenset({ABORT, HURRY})
     """Orders that do not wait for the server's other orders, because they affect the running
-    one."""
+    order."""
 
 
 class OrderStatus:

@@ -76,12 +76,12 @@ def number(value: object) -> float | None:
 
 
 def capacity(pod: Pod, kind: str, total: float) -> float:
-    """Return how much of a kind a pod can give, with its allocation ratio."""
+    """Return the capacity of a pod for one kind of amounts, with its allocation ratio."""
     return total * pod.allocation_ratios.get(kind, 1.0)
 
 
 def limit(pod: Pod, kind: str, total: float) -> float:
-    """Return the usage at which a pod is full in a kind: its threshold, or its headroom."""
+    """Return the usage at which a pod is full in one kind, by its threshold or headroom."""
     whole = capacity(pod, kind, total)
     left = whole - pod.headroom.get(kind, 0.0)
     return max(0.0, min(whole * pod.threshold_percent / 100, left))
@@ -117,7 +117,7 @@ def _forecast(pod: Pod, kind: str, series: Sequence[tuple[datetime, KindUsage]])
 
 
 def _line(dots: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the slope and the start of the line with the least squares."""
+    """Return the slope and the start of a line that is fitted by least squares."""
     mean_x = sum(x for x, _ in dots) / len(dots)
     mean_y = sum(y for _, y in dots) / len(dots)
     spread = sum((x - mean_x) ** 2 for x, _ in dots)

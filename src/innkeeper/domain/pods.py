@@ -52,7 +52,7 @@ def active_key(project_id: str, group: str, az_name: str) -> str:
 
 
 def _digest(*parts: str) -> str:
-    # A digest has a fixed length, and databases that ignore case compare it rightly.
+    # A digest has a fixed length, and databases that ignore case compare it correctly.
     return sha256("\0".join(parts).encode()).hexdigest()
 
 

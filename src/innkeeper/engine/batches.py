@@ -166,7 +166,7 @@ def _one_by_one(
         (answer,) = carry_out(store, executor, [each])
         answers.append(answer)
         if isinstance(answer, OF_ALL):
-            # Each of the others would wait just as long, and get the same error.
+            # Each of the remaining commands would wait just as long, and get the same error.
             return answers + [answer] * (len(batch) - len(answers))
     return answers
 

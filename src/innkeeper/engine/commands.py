@@ -28,7 +28,7 @@ BOOT = "boot"
 """The kind of a :class:`Boot`."""
 ALLOCATIONS = "allocations"
 HEARTBEATS, RESULTS, REPORTS = "heartbeats", "results", "reports"
-"""The kinds of work that is done together."""
+"""The kinds of commands whose work is done together."""
 
 Work = Callable[[Tx], T]
 """Reads or writes in the given transaction. It may run more than once, because a failed attempt is

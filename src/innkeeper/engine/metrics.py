@@ -136,7 +136,7 @@ ZONE_REQUESTS = Counter(
 ZONE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ZONE_SECONDS = Histogram(
     "innkeeper_zone_request_seconds",
-    "Time of requests to child zones, by child, with the time of waiting for a connection.",
+    "Time of requests to child zones, by child, including the wait for a connection.",
     ("zone",),
     buckets=ZONE_BUCKETS,
 )
@@ -164,7 +164,7 @@ POD_REQUESTS = Counter(
 )
 POD_SECONDS = Histogram(
     "innkeeper_pod_request_seconds",
-    "Time of requests to pods, by pod, with the time of waiting for a connection.",
+    "Time of requests to pods, by pod, including the wait for a connection.",
     ("pod",),
     buckets=ZONE_BUCKETS,
 )

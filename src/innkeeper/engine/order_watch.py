@@ -66,7 +66,7 @@ class OrderWatch:
         if self._last is None:
             with self._store.read() as tx:
                 self._last = work.newest(tx)
-            # Agents that already wait polled before this read, so they must poll again.
+            # Waiting agents have polled before this read, so they must poll again.
             self._wakeups.wake_all(work.TOPIC)
             return
         with self._store.read() as tx:

@@ -343,7 +343,7 @@ class PeriodicTasks:
         return PeriodicTask(name, SWEEP_PERIOD_S, work)
 
     def _is_due(self, name: str, period_s: float) -> bool:
-        """Return whether this process must try a task, so that most turns need no write."""
+        """Return whether this process must try a task. Most turns end here, without a write."""
         patience = FOLLOWERS_PATIENCE if self._is_following() else 1
         with self._store.read() as tx:
             return periodic.is_due(tx, name, patience * period_s, self._clock())

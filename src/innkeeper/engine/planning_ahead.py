@@ -60,7 +60,7 @@ class PlannerThread:
         return is_slow and self._waiting.has_boots and self._executor.may_plan_ahead
 
     def begin(self, *, has_followed: bool) -> None:
-        """Hand over the host table and the queue, if that is needed and the table has followed."""
+        """Hand over the host table and the queue, if needed, and if the table shows the batch."""
         self._begun_s = self._clock()
         if has_followed and self.is_needed:
             self._is_ending = False

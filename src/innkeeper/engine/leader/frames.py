@@ -24,7 +24,7 @@ NONCE_BYTES = 32
 _LENGTH = struct.Struct(">I")
 
 Draw = Callable[[int], bytes]
-"""Returns the requested number of unpredictable bytes."""
+"""A function that returns the requested number of unpredictable bytes."""
 
 
 class Ask(msgspec.Struct, array_like=True, frozen=True, tag=1):

@@ -109,7 +109,7 @@ class Creating:
             try:
                 return await self._in_some_pod(request, refusals)
             except GroupElsewhere as error:
-                # Another first server of the group was quicker. This one follows it.
+                # Another request has placed the first server of the group. This server follows it.
                 elsewhere = error
                 await asyncio.sleep(GROUP_PAUSE_S)
         raise elsewhere

@@ -156,7 +156,7 @@ class Forwarding:
         return await self._clouds.client.send(login, call)
 
     async def _check_volumes(self, request: DoorRequest, routing: PodRouting) -> None:
-        """Raise :class:`Invalid` if a request brings a server and a volume of two pods together."""
+        """Raise :class:`Invalid` if a request would attach a volume to a server in another pod."""
         wanted = _counterpart(request)
         if wanted is None:
             return
@@ -216,7 +216,7 @@ class Forwarding:
 
 
 def _is_whole(request: DoorRequest, routing: PodRouting) -> bool:
-    """Return whether a request is about a whole resource, and not only about a part of it."""
+    """Return whether a request is about a whole resource, not only about a part of it."""
     return request.target.partition("?")[0] == f"/{request.kind}s/{routing.top_id}"
 
 
@@ -229,7 +229,7 @@ def _deletes(request: DoorRequest, routing: PodRouting) -> bool:
 
 
 def _counterpart(request: DoorRequest) -> tuple[str, str] | None:
-    """Return the kind and id of what a request brings together with its resource."""
+    """Return the kind and id of the other resource in a request that attaches a volume."""
     body = request.body if isinstance(request.body, Mapping) else {}
     if request.kind == SERVER and request.method in ("POST", "PUT"):
         wanted = body.get("volumeAttachment")

@@ -92,7 +92,7 @@ class HeldResources:
         )
 
     async def _name(self, project_id: str) -> str:
-        """Return the name of a project, which may be missing in a list that was cut off."""
+        """Return the name of a project. The list of projects may be cut off before this project."""
         if project_id not in self._names:
             answer = await self._ask(IDENTITY, f"/projects/{quote(project_id, safe='')}")
             told = decoded(answer).get("project") if answer.status == HTTPStatus.OK else None

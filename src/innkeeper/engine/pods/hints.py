@@ -103,7 +103,7 @@ def _place(tx: Tx, caller: DoorCaller, kind: str, uuid: str) -> int:
 
 
 def translated(body: Mapping[str, Json], kind: str, hinted: Hinted, pod_id: int) -> dict[str, Json]:
-    """Return the body of a create with the hints that mean something in a pod."""
+    """Return the body of a create with only the hints that have a meaning in a pod."""
     whole = dict(body)
     if not (hinted.places or hinted.names_server):
         return whole

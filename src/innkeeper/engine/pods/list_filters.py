@@ -33,7 +33,7 @@ Filters = Sequence[tuple[str, str]]
 ValueOf = Callable[[str], Json]
 """Returns the value of a field of a row, as the pod shows it."""
 Accepts = Callable[[ValueOf, PodHome], bool]
-"""Says whether a row of a pod passes a filter, from its fields and its home."""
+"""Decides, by the fields and the home of a pod's row, whether the row passes a filter."""
 
 
 @dataclass(frozen=True, slots=True)

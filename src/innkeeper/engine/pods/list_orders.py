@@ -54,7 +54,7 @@ class ListOrder:
 
     @staticmethod
     def of(kind: str, sort: Sort) -> ListOrder:
-        """Return an order. Raises :class:`Invalid` for a key that lists are not sorted by."""
+        """Return an order. Raises :class:`Invalid` for a key by which lists cannot be sorted."""
         for key, _ in sort:
             if key not in SORTS[kind]:
                 raise Invalid(f"The door does not sort by {key}.")
@@ -77,7 +77,7 @@ class ListOrder:
         return False
 
     def sort(self, rows: list[RankedRow]) -> None:
-        """Sort rows in place. A sort is stable, so the last keys come first."""
+        """Sort rows in place. Sorts are stable, so the rows are sorted by the last keys first."""
         end = len(self.fields)
         for is_descending, keys in groupby(reversed(self.fields), key=itemgetter(1)):
             start = end - len(list(keys))

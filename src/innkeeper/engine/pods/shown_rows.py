@@ -37,7 +37,7 @@ NOTHING = b"\x7f"
 """Takes the place of the resource's id in links, to change them once. No address has this
 character."""
 ID_CHARS_MIN = 32
-"""A shorter id could be a part of another word of an address."""
+"""A shorter id could be a part of another word in an address."""
 WORDS = (
     "\\",
     *(f'{each}"' for each in {*PROJECTS, *TEXTS, *ZONES, *HIDDEN, *WHOLE}),

@@ -108,7 +108,7 @@ class ToldCreates:
         task.add_done_callback(end)
 
     def follow(self, project_id: str, work: Coroutine[None, None, None]) -> None:
-        """Do what follows the answer to a delete. If it fails, a periodic task does it."""
+        """Do the work that follows the answer to a delete. If it fails, a periodic task does it."""
         task = self._start(project_id, work)
         self._following.add(task)
 

@@ -180,6 +180,6 @@ def _is_deep(told: ZoneExplanation) -> bool:
 
 def _counted(child: ChildZone, name: str, server: ExplainedServer) -> ExplainedServer:
     """Return a child's place with this zone's offset and scale, and the child's name."""
-    # The offset is for weights in the form of the wire, where the lower weight wins.
+    # The offset is for weights as zones send them, where the lower weight wins.
     weight = child.weight_scale * server.weight - child.weight_offset
     return ExplainedServer(weight, server.item, (name, *server.zones)[:LEVELS_MAX])

@@ -141,7 +141,7 @@ class ServerRequests:
     async def _note(
         self, server: ZoneServer, request: ClientRequest, action: Action | None, status: int
     ) -> None:
-        """Record what an answer says about where the server is, and about its amounts."""
+        """Record what an answer says about the place and the amounts of the server."""
         engine, now, uuid = self._parts.engine, self._parts.clock(), server.uuid
         is_done, is_whole = status < HTTPStatus.BAD_REQUEST, request.part == ""
         name = None if action is None else action[0]

@@ -53,7 +53,7 @@ class Progress:
 
     @property
     def others(self) -> list[str]:
-        """The ids of the servers with a row that children did not build, as far as is known."""
+        """The ids of the servers that have a row, but are not known to be built by children."""
         return [*self.doubtful, *self.gone]
 
     def is_kept_anyway(self, now: datetime, rest_s: float) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from innkeeper.domain.compute import BootRequest, Definitions
 
 REMEMBERED_MAX = 256
-"""More than the pairs of flavor and image that are booted often."""
+"""More than the number of pairs of flavor and image that are booted often."""
 Named = tuple[str, str | None, str | None, str | None]
 """The ids of flavor and image, and a key pair by its user and name."""
 

@@ -203,7 +203,7 @@ class ParentRequests:
         if stale:
             await parts.engine.write(partial(zone_servers.forget, uuids=stale), len(stale))
         if built:
-            # Without the record, the repair finds that the child has them.
+            # Without the record, the repair finds that the child has the servers.
             known = remote.BuiltBelow(built, parts.clock())
             parts.engine.write_later(remote.settle_together, known, len(built))
 

@@ -13,7 +13,7 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.zone_tree import Hop
 
 ZONE = "zone"
-"""The key of what zones tell each other, beside the body of the user."""
+"""The key of the data that zones add to the user's body."""
 
 
 @dataclass(frozen=True, slots=True)
