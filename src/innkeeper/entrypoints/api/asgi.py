@@ -16,7 +16,7 @@ from innkeeper.entrypoints.api.content_types import JSON
 from innkeeper.entrypoints.api.whole_answers import send_whole
 
 BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
-"""Statuses of answers that have no body, and no header about one."""
+"""Statuses of answers without a body and without headers about a body."""
 
 
 class AsgiRequest:
@@ -32,7 +32,7 @@ class AsgiRequest:
         self.receive = receive
         self.params = params
         self.method: str = scope["method"]
-        # The first of several headers is entered last.
+        # The first of repeated headers is entered last, and so overwrites the others.
         self.headers: Mapping[str, str] = {
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in reversed(scope["headers"])
@@ -46,7 +46,9 @@ class AsgiRequest:
 
 
 class AsgiResponse:
-    """One HTTP response. ``body`` is ``None`` if the answer has no header about a body, either.
+    """One HTTP response.
+
+    ``body`` is ``None`` if the answer has neither a body nor headers about a body.
 
     Raises :class:`UnicodeError` if a header contains a character that HTTP cannot carry.
     """
@@ -79,7 +81,7 @@ Handler = Callable[[AsgiRequest], Awaitable[AsgiResponse]]
 
 @dataclass(slots=True)
 class _Node:
-    """What follows after one part of a path."""
+    """A node of the tree of paths: what can follow a certain beginning of a path."""
 
     by_name: dict[str, _Node] = field(default_factory=dict)
     parameter: _Node | None = None
@@ -88,7 +90,7 @@ class _Node:
 
 
 class PathTable:
-    """Finds the handler of a path. Its cost grows with the length of the path alone."""
+    """Finds the handler of a path, in a time that depends only on the length of the path."""
 
     def __init__(self) -> None:
         self._root = _Node()
@@ -107,7 +109,9 @@ class PathTable:
         node.handler, node.names = handler, tuple(names)
 
     def find(self, path: str) -> tuple[Handler, Mapping[str, str]] | None:
-        """Return the handler of a path, and the values of its parameters; ``None`` if none has it.
+        """Return the handler of a path, and the values of its parameters.
+
+        Returns ``None`` if no template matches the path.
 
         A name in a template takes precedence over a parameter at the same place.
         """
@@ -153,9 +157,10 @@ class Application:
             found = self._paths.find(scope["path"])
             handler, params = found or (self._unknown, {})
             response = await handler(AsgiRequest(scope, receive, params))
-            # Taken out, because only the garbage collector could free what refers to itself.
+            # Remove it from the scope: the two refer to each other, so that only the garbage
+            # collector could free them.
             cycle = scope.pop(ARRIVING, None)
-            # A layer between may want to see or change the answer.
+            # If another layer has wrapped ``send``, this layer must see the answer.
             is_direct = cycle is not None and getattr(send, "__self__", None) is cycle
             if not is_direct or not send_whole(
                 cycle, response.status, response.headers, response.body

@@ -40,18 +40,19 @@ OWN_ROUTES = frozenset(
         EXISTING,
     }
 )
-"""The routes that zone parents use for no user."""
+"""The routes that zone parents use on their own behalf, and not for a user."""
 WITHOUT_WRITES = frozenset({SELECT, EXPLAIN, EXISTING})
 """Routes that write nothing, although their method is not one of ``READING``."""
 BUILD = ("POST", SERVERS)
-"""The route whose handler accepts the id of the token in the transaction of its boots."""
+"""The route whose handler marks the token's id as used, in the transaction that boots the
+servers."""
 WITHOUT_IDS = frozenset({SELECT, BUILD})
-"""The routes whose answers to zone parents have no ids of projects and users, but many rows."""
+"""The routes whose answers to zone parents are large, but contain no ids of projects and users."""
 
 IDS = frozenset({"tenant_id", "project_id", "user_id"})
-"""The keys of ids that have the prefix of a parent."""
+"""The JSON keys whose values are ids with the prefix of a zone parent."""
 OF_USERS = links.OF_USERS | {"meta"}
-"""The keys of what users wrote, with names that they chose. A parent gets it unchanged."""
+"""The JSON keys whose values users wrote, such as metadata. A zone parent gets these unchanged."""
 
 
 class ZonesAuthenticator:
@@ -111,13 +112,14 @@ class ZonesAuthenticator:
             before = self._forgotten
             found = await self._engine.read(lambda tx: parents.known(tx, name, self._box))
             if before == self._forgotten:
-                # Otherwise, the parent may have changed since it was read.
+                # Keep the parent only if the cache was not cleared since the read: the parent may
+                # have changed.
                 self._known[name] = found, now + self._remember
         return found
 
 
 def check_target(context: RequestContext, route: Route, method: str, target: str) -> None:
-    """Raise an error unless a hop token is for this route, and its target is the one requested."""
+    """Raise an error unless a hop token is for this route and for the requested target."""
     hop = context.hop
     assert hop is not None, "the caller is a zone parent"
     if method != hop.method or not hops.is_for(target, hop.target):
@@ -133,7 +135,8 @@ def check_target(context: RequestContext, route: Route, method: str, target: str
 async def check_body(hop: Hop, route: Route, body: bytes, engine: Engine) -> None:
     """Raise :class:`Unauthenticated` unless a hop token is for this body, and was not used yet.
 
-    For ``BUILD``, the second check is left to the handler, because it would cost a commit.
+    This function also marks the token as used, in a commit of its own. To save this commit, the
+    handler of ``BUILD`` marks the token in the commit of its boots.
     """
     if not hmac.compare_digest(hops.digest_of(body), hop.body_digest):
         raise Unauthenticated(hops.REFUSED)
@@ -162,7 +165,7 @@ def has_ids(route: Route) -> bool:
 
 
 def without_prefix(body: bytes, prefix: str) -> bytes:
-    """Return a JSON answer with the ids that :func:`remove_prefix` leaves."""
+    """Return a JSON answer in which :func:`remove_prefix` has changed the ids."""
     try:
         found = msgspec.json.decode(body)
     except msgspec.MsgspecError:

@@ -1,8 +1,8 @@
 """Client connections, which limit the HTTP parser's memory and the time that a client may take.
 
 Always true: the parser buffers at most ``HEAD_BYTES_MAX`` plus one read. A client must complete the
-head of a request (the first line and the headers) within the timeout. Bodies have limits of their
-own. The head of an answer is sent together with the first part of the body, if that part is ready.
+head of a request (the first line and the headers) within the timeout. Other modules limit bodies.
+The head of an answer is sent together with the first part of the body, if that part is ready.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ REFUSED = (
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 """The interim answer to a client that waits before it sends its body."""
 ARRIVING = "innkeeper.arriving"
-"""The key in the scope of the exchange of a request and its answer. Its ``more_body`` tells whether
-a part of the body is still missing."""
+"""The key in the ASGI scope for uvicorn's object that receives the request and sends the answer.
+Its ``more_body`` is true while a part of the body is missing."""
 SEPARATORS = len(b": \r\n")
 CLIENT = "innkeeper.client_connection"
-"""The key in the scope of a request under which the client's connection is passed on."""
+"""The key in the ASGI scope for the client's connection."""
 LISTENING_S = 0.05
 """How long the server still reads data that has already arrived when a client times out."""
 
@@ -116,7 +116,8 @@ class Connection(HttpToolsProtocol):
         """Start the timeout for the first request."""
         super().connection_made(transport)
         if len(self.connections) > self._connections_max + REFUSED_MAX:
-            # Close it at once: while it waited for a request, it would use a file descriptor.
+            # Close it at once. To answer it, the server would have to wait for its request, and
+            # meanwhile it would use a file descriptor.
             transport.abort()
             return
         self._is_over_limit = self._are_too_many()
@@ -143,18 +144,22 @@ class Connection(HttpToolsProtocol):
                 self._timer = self.loop.call_later(self._timeout_s, self._give_up)
 
     def on_message_begin(self) -> None:
-        """Start to count a request whose first bytes arrive with the end of the previous one."""
+        """Start to count the bytes of a request.
+
+        Its first bytes may have arrived together with the end of the previous request.
+        """
         self._held_bytes = self._held_bytes or 1
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Begin to answer, or reject a head that is too large. Later bytes do not count."""
+        """Begin to answer, or reject a head that is too large. Bytes of the body do not count."""
         if self._held_bytes > HEAD_BYTES_MAX and self._head_bytes() > HEAD_BYTES_MAX:
             self._is_too_large = True
             raise HeadTooLarge
         self._note_progress()
         if self._is_over_limit and self._are_too_many():
-            # Earlier connections are kept; this one is closed after its answer.
+            # Too many connections are open, and this one is the newest. Answer with a 503, and
+            # close it.
             self.app = refuse_connection
         self.scope[CLIENT] = self._client  # type: ignore[literal-required]
         super().on_headers_complete()
@@ -201,7 +206,8 @@ class Connection(HttpToolsProtocol):
     def _refuse(self) -> None:
         is_idle = not isinstance(self.cycle, RequestResponseCycle)
         if is_idle or self.cycle.response_complete:
-            # Not sent in the middle of an answer, where the error would become part of the answer.
+            # Send the error only if no answer is in progress: otherwise it would become a part of
+            # that answer.
             self.transport.write(REFUSED)
         self.transport.close()
 
@@ -226,13 +232,13 @@ class Joining(asyncio.Transport):
         self._is_begun = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send data, but keep the head of an answer until its body arrives."""
+        """Send data, but keep the head of an answer until the first part of its body is written."""
         if self._head:
             data, self._head = self._head + data, b""
         elif not self._is_begun and data != GO_ON:
             self._is_begun = True
             self._head = bytes(data)
-            # The body may come later, or not at all.
+            # If the body does not follow at once, send the head alone.
             self._loop.call_soon(self._send_head)
             return
         self._transport.write(data)

@@ -1,4 +1,4 @@
-"""Forwards requests for servers and volumes to pods, in a service that is a door.
+"""Forwards requests for servers and volumes to pods, if this service is a door (a gateway to pods).
 
 Always true: the caller's rights and the form of the body are checked here first. A resource of
 another project is answered like one that does not exist.
@@ -39,16 +39,16 @@ NOT_SERVED = (f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
 SUMMARY = f"{VOLUMES}/summary"
 PLACE = "place"
 ELSEWHERE = (".", "..")
-"""The parts of a path with which it would lead to something else in a pod."""
+"""Ids that are not forwarded, because a pod would resolve them to another path."""
 IDS = {SERVER: "server_id", VOLUME: "volume_id"}
 OTHER_ACTIONS = {SERVER: "os_compute_api:servers:update", VOLUME: "volume:update"}
-"""The rules of actions that only pods serve."""
+"""The rules for actions that Innkeeper itself does not implement, but pods may."""
 VOLUMES_OF_ADMINS = frozenset({"host", "migration_status"})
-"""The filters of lists of volumes that only administrators may use."""
+"""The filters that only administrators may use in lists of volumes."""
 
 
 def kind_of(path: str) -> str | None:
-    """Return what the requests of a path are about; ``None`` if the door itself serves it."""
+    """Return the kind of resource behind a path, or ``None`` if the door itself serves the path."""
     if path == SERVERS or path.startswith(f"{SERVERS}/"):
         return SERVER
     if path == VOLUMES or path.startswith(f"{VOLUMES}/") or door_volumes.part_of(path):
@@ -59,7 +59,10 @@ def kind_of(path: str) -> str | None:
 
 
 async def settled(call: Call, at: Door) -> None:
-    """Wait for what clients were told, if a request may see it."""
+    """Wait until the door has recorded the resources that clients know pods have created.
+
+    Without this, a request could miss a resource whose creation was already answered.
+    """
     context = call.context
     if context.is_admin or context.project_id is not None:
         await at.creating.told.wait(_whose(context), _reads(call.route))
@@ -73,12 +76,12 @@ def _reads(route: Route) -> Reads:
 
 
 def _whose(context: RequestContext) -> str | None:
-    """Return the project whose resources a request may see; ``None`` for those of all projects."""
+    """Return the project whose resources a request may see; ``None`` means all projects."""
     return None if context.is_admin else context.project_id
 
 
 async def answered(call: Call, kind: str) -> Answer:
-    """Return the answer of the pod that the request is for, or of several."""
+    """Return the answer of the pod that the request is for, or a list from several pods."""
     door = call.site.door
     assert door is not None, "only a door forwards"
     path = call.route.path
@@ -116,7 +119,8 @@ async def _one(call: Call, door: Door, request: DoorRequest) -> Answer:
     try:
         return _plain(await door.forwarding.forward(request, uuid, check))
     except NotFound:
-        # Nothing was sent. A pod that did not answer after a restart may have it.
+        # The request was not forwarded, because the door does not know the resource. A pod that did
+        # not answer after a restart of the door may have it, so look there.
         if not await door.creating.told.has_looked_again(project_id):
             raise
     return _plain(await door.forwarding.forward(request, uuid, check))
@@ -179,7 +183,8 @@ def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
     ]
     of_admins = {name for name, _ in filters if _is_of_admins(request.kind, name)}
     if not context.is_admin:
-        # Pods must not be asked: they may tell by the number of rows where servers are.
+        # Do not forward these filters: the number of rows in a pod's answer could reveal where
+        # servers are.
         filters = [each for each in filters if each[0] not in of_admins]
     sort = sort_of(call.query, request.kind)
     zone = call.last("availability_zone")
@@ -199,7 +204,7 @@ def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
 
 
 def _project(call: Call, kind: str) -> str | None:
-    """Return the project whose resources are listed; ``None`` for those of all projects."""
+    """Return the project whose resources are listed; ``None`` means all projects."""
     is_for_all = False
     if "all_tenants" in call.query:
         is_for_all = (call.last("all_tenants") or "").lower() in TRUE_WORDS
@@ -207,19 +212,19 @@ def _project(call: Call, kind: str) -> str | None:
         return call.context.project_id
     if not call.context.is_admin:
         call.demand(ALL_PROJECTS[kind], project_id=None)
-        raise Invalid("Only administrators list the resources of all projects.")
+        raise Invalid("Only administrators may list the resources of all projects.")
     return call.last("project_id", call.last("tenant_id"))
 
 
 def _is_of_admins(kind: str, name: str) -> bool:
-    """Return whether only administrators may filter by this. For others, it is ignored."""
+    """Return whether only administrators may use this filter. It is ignored for other users."""
     if kind == SERVER:
         return name not in list_schemas.FOR_ALL_CALLERS
     return name in VOLUMES_OF_ADMINS
 
 
 def sort_of(query: Mapping[str, Sequence[str]], kind: str) -> list[tuple[str, bool]]:
-    """Return the sort keys of a list, each with whether it is descending.
+    """Return the sort keys of a list. Each has a flag that is true for descending order.
 
     Equal rows are sorted by ``created_at`` and then by id, in the direction of the first key, as
     this service sorts its own lists. Raises :class:`Invalid` for more directions than keys.

@@ -1,7 +1,7 @@
 """Lists of the hypervisors, services and pools of all pods, for administrators of a door.
 
-Always true: each row says in which pod it is. Whatever changes them is refused: it is done in the
-pod itself.
+Always true: each row names its pod. Requests that change hypervisors, services or pools are
+refused, because they must be sent to the pod.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ LISTS = {
     _VOLUME_SERVICES: (BLOCK_STORAGE, "services"),
     _POOLS: (BLOCK_STORAGE, "pools"),
 }
-"""The type of service and the key in bodies of each list."""
+"""For each list: the type of service that has it in a pod, and its key in answers."""
 STATISTICS = f"{_HYPERVISORS}/statistics"
 OF_PAGES = ("limit", "marker")
-NOT_HERE = "The door only lists what pods have. Do this in the pod."
+NOT_HERE = "The door only lists hypervisors, services and pools. Send this to the pod itself."
 
 
 def is_place(path: str) -> bool:
@@ -66,7 +66,7 @@ async def answered(call: Call, door: Door, request: DoorRequest) -> Answer:
                 for row in _rows(each.get(key))
             ]
         }
-    # A pod with more rows than it lists at once is not read to its end.
+    # Only the first page of each pod is read. A pod with further pages counts as missing.
     missing += [pod for pod, each in told if f"{key}_links" in each]
     if missing:
         body |= {"is_partial": True, "missing_pods": [each.pod_name for each in missing]}

@@ -1,4 +1,7 @@
-"""Routes of servers that only a door has: pods may serve them, and this service does not."""
+"""Routes of servers that exist only on a door.
+
+The door forwards their requests to pods. Innkeeper itself does not implement them.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ _PARTS = (
     ("DELETE", "os-server-password", None),
     ("GET", "shares", Version(2, 97)),
 )
-"""What is forwarded below a server: the methods, the paths, and the first versions."""
+"""The routes: the method, the path below the server, and the first version (``None`` for any)."""
 
 
 async def _forwarded(_: Call) -> Answer:
-    """Pass the request to the pod of the server."""
+    """Forward the request to the pod of the server."""
     raise Invalid("Only a door serves this.")
 
 

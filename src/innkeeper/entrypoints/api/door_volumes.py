@@ -1,4 +1,4 @@
-"""Forwards requests for attachments, transfers and summaries of volumes to pods, in a door."""
+"""Forwards a door's requests for attachments, transfers and summaries of volumes to pods."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ BRIEF = {
 
 
 def part_of(path: str) -> VolumePart | None:
-    """Return the part of volumes that a path is about, if any."""
+    """Return whether a path is about attachments or transfers, or ``None`` for other paths."""
     if path.startswith(ATTACHMENTS):
         return ATTACHMENT
     return TRANSFER if path.startswith(TRANSFERS) else None
 
 
 async def answered(call: Call, door: Door, request: DoorRequest, part: VolumePart) -> Answer:
-    """Return the answer of the pod that the request is for, or of several."""
+    """Return the answer of the pod that the request is for, or a list from several pods."""
 
     def check(routing: PodRouting) -> None:
         if not call.context.is_admin and routing.project_id != call.context.project_id:
@@ -55,7 +55,7 @@ async def answered(call: Call, door: Door, request: DoorRequest, part: VolumePar
 
 
 async def summary(call: Call, door: Door, request: DoorRequest, project_id: str | None) -> Answer:
-    """Return the sums over the summaries of all pods with volumes of a project, or of all."""
+    """Return the summary of a project's volumes in all pods; ``None`` means all projects."""
     homes = await door.looking.homes(project_id)
     target = "/volumes/summary" + ("?all_tenants=1" if project_id is None else "")
     told, missing = await door.looking.ask(

@@ -195,7 +195,7 @@ class RouteEndpoint:
             return self._error_answer(error, request_id, version, accept)
 
     async def _through_door(self, call: Call) -> Answer | None:
-        """Return the answer of pods; ``None`` if this service answers itself."""
+        """Return the answer of pods, or ``None`` if this service must answer the request itself."""
         if self.site.door is None:
             return None
         kind = door.kind_of(call.route.path)
@@ -216,7 +216,8 @@ class RouteEndpoint:
         return checks
 
     def _caller(self, context: RequestContext, client: ClientConnection | None) -> Caller:
-        # A part of a zone parent's request may be done in its zone already.
+        # A zone parent's request is carried out even if the connection ends, because the parent may
+        # already have done its own part.
         must_finish = context.hop is not None
         return Caller(callers.group_of(context), None if must_finish else client)
 
@@ -231,7 +232,8 @@ class RouteEndpoint:
 
     def _demand_project(self, context: RequestContext) -> None:
         has_project = context.project_id is not None or context.agent_identity is not None
-        # A zone parent without a project may only poll.
+        # A zone parent needs no project here. ``auth_zones`` checks which routes it may use without
+        # one.
         has_project = has_project or context.hop is not None
         if not self.api.needs_project or context.is_admin or has_project:
             return
@@ -299,7 +301,7 @@ class RouteEndpoint:
         return False
 
     async def _read(self, request: AsgiRequest, call: Call) -> bytes:
-        """Return the body, which is read once."""
+        """Return the body. It is read only once."""
         if call.raw_body is not None:
             return call.raw_body
         route, timeout_s = call.route, self._setting.client_timeout_s

@@ -19,7 +19,9 @@ VERSION = "/v2.1"
 
 
 async def forwarded(call: Call, target: str, raw_body: bytes) -> Answer | None:
-    """Return the answer of the zone that has the server; ``None`` if it is none below this one.
+    """Return the answer of the zone below this one that has the server.
+
+    Returns ``None`` if no such zone has it, or if the caller may not access the server.
 
     ``target`` is the path with the query, as the client sent them, without the prefix of the API.
     """

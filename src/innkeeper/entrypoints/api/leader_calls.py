@@ -1,12 +1,12 @@
-"""Calls that write, forwarded to the leader once they are authenticated, allowed and valid.
+"""Forwards calls that write to the leader, after authentication, policy and validation.
 
 Always true: the process that received a request checks it completely. The leader only carries it
 out, with the same handler, and returns the whole answer. So all writes of a database meet in one
 writer thread, and share its commits.
 
-A request that the leader did not answer may have been carried out. A boot is repeated, because the
-ids of its servers are chosen before it is forwarded, and a repetition first looks them up. The
-client of any other request is told.
+A request that the leader did not answer may have been carried out. A boot is then repeated. This is
+safe: the ids of its servers are chosen before the first attempt, and a repeated boot first looks
+them up. All other requests get a 503, which says that they may have been carried out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from innkeeper.entrypoints.api.versioned_checks import Checks
 
 KIND = "call"
 TOKEN = "x-auth-token"  # noqa: S105 - a header's name
-"""The one header that is not forwarded: the leader must not need it."""
+"""The only header that is not forwarded, because the leader does not authenticate the call
+again."""
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -89,8 +90,9 @@ decoded: Callable[[bytes], ForwardedCall] = _CALLS.decode
 async def forwarded(leadership: Leadership, call: Call) -> Answer | None:
     """Return the leader's answer to a call, or ``None`` if this process must carry it out.
 
-    A call that the leader did not answer is repeated if it has ids to look up: at most
-    ``FORWARDS_MAX`` times at a leader, and then here. Raises :class:`Unanswered` for all others.
+    If the leader does not answer, a call with ids to look up is sent again: ``FORWARDS_MAX`` times
+    in total. Then this process must carry it out. Raises :class:`Unanswered` for calls without ids,
+    or if this takes too long.
     """
     route = call.route
     stays = route.method in READING or route.is_read or route.takes_stream or route.rule is None
@@ -161,9 +163,10 @@ def _plain(call: Call) -> ForwardedCall:
 
 
 async def carried_out(checks: Checks, call: Call) -> Answer:
-    """Run a call's handler. Raises :class:`Unanswered` instead of the refusal of a repeated call.
+    """Run a call's handler.
 
-    The first attempt may still wait in a process that was suspended, and be granted there.
+    Raises :class:`Unanswered` if a repeated call is refused, because its outcome is unknown: a
+    suspended process may still carry out the first attempt.
     """
     try:
         return await checks.handled(call)
@@ -174,7 +177,7 @@ async def carried_out(checks: Checks, call: Call) -> Answer:
 
 
 def call_of(forwarded: ForwardedCall, site: Site, api: Api, route: Route, mount: str) -> Call:
-    """Return the call, without its body in decoded form."""
+    """Return the call. Its body is not decoded yet."""
     return Call(
         site=site,
         api=api,
@@ -215,7 +218,7 @@ def version_of(forwarded: ForwardedCall) -> Version:
 
 
 def encoded(answer: Answer) -> bytes:
-    """Return an answer in the form that crosses to the forwarding process."""
+    """Return an answer in the form that is sent back to the forwarding process."""
     body: Any = answer.body
     if body is not None and not isinstance(body, bytes):
         body = faults.encode(body)
@@ -231,9 +234,10 @@ Answerer = Callable[[ForwardedCall, ClientConnection], Awaitable[Answer]]
 
 
 def handler_of(answerers: Mapping[tuple[str, str], Answerer]) -> Handler:
-    """Return the leader's handler; ``answerers`` are those of each API's paths, by template.
+    """Return the leader's handler of forwarded calls.
 
-    A leader whose settings name fewer APIs lacks some of them.
+    ``answerers`` has a function for each path, by the API's name and the path's template. The
+    leader may serve fewer APIs than the forwarding process, and then lacks some paths.
     """
 
     async def carry_out(payload: bytes, client: ClientConnection) -> bytes:

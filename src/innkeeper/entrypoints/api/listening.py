@@ -34,8 +34,8 @@ BACKLOG = 2048
 KEPT_ALIVE_S = 8
 """An idle connection is closed after this time.
 
-Stock clients ask every five seconds when they wait. With uvicorn's default, also five seconds, a
-request can meet the closing of its connection.
+A stock client that waits for something sends a request every five seconds. The default of uvicorn
+is also five seconds, so the server could close a connection just when a request arrives.
 """
 
 
@@ -112,7 +112,7 @@ BEAT_S = 1.0
 
 
 def no_beat() -> None:
-    """Do nothing; for a server whose heartbeat nobody reads."""
+    """Do nothing. Used if nothing reads the heartbeat."""
 
 
 class _Server(uvicorn.Server):

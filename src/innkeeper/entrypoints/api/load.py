@@ -25,8 +25,8 @@ class Load:
     def begin(self, headers: Mapping[str, str], serving: Serving, bytes_max: int) -> int:
         """Count a request, and its body of at most ``bytes_max``. Return the counted bytes.
 
-        The caller must call :meth:`end` with them. Raises :class:`Unavailable` if the request would
-        exceed a limit; it does not count then.
+        The caller must later pass the counted bytes to :meth:`end`. Raises :class:`Unavailable`,
+        and counts nothing, if the request would exceed a limit.
         """
         announced = _announced(headers, bytes_max)
         is_too_much = self.body_bytes + announced > serving.bodies_bytes_max
@@ -37,7 +37,7 @@ class Load:
         return announced
 
     def end(self, announced: int) -> None:
-        """Count a request no more, and the bytes that :meth:`begin` returned for it."""
+        """Stop counting a request, and the bytes that :meth:`begin` returned for it."""
         self.requests -= 1
         self.body_bytes -= announced
 

@@ -187,7 +187,7 @@ _VERSION = re.compile(r"(-?[0-9]{1,99})\.(-?[0-9]{1,99})")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A route's schemas at one version, and its upgrades and downgrades in the order of calls."""
+    """A route's schemas at one version, and its upgrades and downgrades in order of use."""
 
     body: Schema | None
     query: Schema | None

@@ -1,4 +1,4 @@
-"""Options of a request, for behavior of older versions that the newest body and query lack.
+"""Options of a request, for older behavior that the newest body and query cannot express.
 
 A resource with options has a frozen dataclass in the module of its handlers, such as
 ``MoveOptions``. The defaults of its fields select the newest version's behavior. A microversion's

@@ -1,4 +1,4 @@
-"""What a process needs to exchange requests with the other processes of its database."""
+"""Builds the object with which a process reaches the other processes of its database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECRET = "peers"  # noqa: S105 - the name of one
 """The name of the secret that the processes of a database share."""
 SECRET_BYTES = 32
 PORTS_MAX = 1_000
-"""How many ports are tried, since several processes of a machine may need one."""
+"""Maximum number of ports to try. Each process on a machine needs a port of its own."""
 PORTS_END = 65536
 
 
@@ -35,9 +35,10 @@ def peer_of(
     draw: Callable[[int], bytes],
     clock: Clock,
 ) -> Peer | None:
-    """Return this process as a peer; ``None`` if it must not or cannot forward writes.
+    """Return this process as a peer, or ``None`` if it must not or cannot forward writes.
 
-    Processes with another ``version`` are not peers. ``holder`` is the random id of this process.
+    A process exchanges requests only with processes of the same ``version``. ``holder`` is the
+    random id of this process.
     """
     peering = settings.peering
     if not settings.is_one_of_several:
@@ -60,7 +61,7 @@ def peer_of(
 
 
 def _warn_of_others(database: Database) -> None:
-    """Log if another process uses this database too, although the settings deny that."""
+    """Log a warning if another process uses this database, although the settings exclude this."""
     if another_leads(database):
         LOG.warning("database_used_by_others", hint="Set database_is_shared = true everywhere.")
 
@@ -68,9 +69,9 @@ def _warn_of_others(database: Database) -> None:
 def _secret(
     database: Database, storing: Storing, draw: Callable[[int], bytes], now: datetime
 ) -> bytes | None:
-    """Return the secret by which the processes of a database know each other.
+    """Return the secret with which the processes of a database authenticate each other.
 
-    Returns ``None``, and logs why, if this machine lacks the key that opens it.
+    Returns ``None``, and logs the reason, if the key file of this machine cannot open the secret.
     """
     path = key_files.path_of(storing)
 

@@ -1,4 +1,4 @@
-"""These are the policy rules of the Compute API that handlers check. Routes declare all others."""
+"""Policy rules of the Compute API that handlers check. Routes declare all other rules."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 from innkeeper.entrypoints.api.faults import Fault, encode
 
 SECRET_FIELDS = frozenset({"password", "original_password", "token"})
-"""Errors never quote the values of these fields."""
+"""Error messages never quote the values of these fields."""
 LOGIN = "auth"
 """The field of a login. Its errors quote no values, because a secret may be in the wrong field."""
 QUOTING_NOTHING = frozenset({"required", "additionalProperties"})

@@ -21,7 +21,7 @@ from innkeeper.systems.identity import secret_boxes
 from innkeeper.systems.identity.secret_boxes import Draw, NoSuchKey, SecretBox
 
 NAME = "encryption.key"
-HEAD = "# Innkeeper's encryption keys. The first one seals, the others open what they sealed.\n"
+HEAD = "# Innkeeper's encryption keys. The first key seals secrets. All keys open secrets.\n"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 

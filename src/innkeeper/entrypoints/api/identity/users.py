@@ -32,7 +32,8 @@ async def is_password_of(call: Call, user: User | None, name: str, password: str
     limits = AttemptLimits(settings.login_failures_free, settings.login_wait_max_s)
     attempt = attempts.attempt(name if user is None else user.id, call.client)
     password_hash = None if user is None else user.password_hash
-    # A failure counts even if the client leaves, or guesses that are given up would be free.
+    # Count a failure even if the client disconnects. Otherwise, a client that disconnects early
+    # could guess without being counted.
     callers.current().must_finish()
     async with call.site.passwords.turn(attempt, attempt.source):
         now = call.site.clock()

@@ -20,7 +20,7 @@ from innkeeper.systems.leases.rendering import microsecond
 async def index(call: Call) -> Answer:
     """List the hosts of the freepool with their reservations.
 
-    With a filter, only hosts of this lease or reservation are listed.
+    The query can limit the list to the hosts of one lease or reservation.
     """
     limit, after, wanted = limit_of(call), marker_of(call), _filter(call)
     found = await call.read(lambda tx: host_reservations.page(tx, wanted, after=after, limit=limit))
@@ -35,7 +35,7 @@ async def show(call: Call) -> Answer:
 
 
 async def swap(call: Call) -> Answer:
-    """Replace a host in a lease by another one, and show which reservations it still has."""
+    """Replace a host in a lease by another host, and show the replaced host's reservations."""
     row, uuid, context = (
         host_row(call.params["host_id"]),
         call.body["lease_id"],

@@ -1,4 +1,4 @@
-"""When hosts or slots are free, and for how long a lease can be extended."""
+"""Handlers that show when hosts or slots are free, and how far a lease can be extended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OWN = frozenset(
 
 
 async def show(call: Call) -> Answer:
-    """Show when hosts or slots are free, the earliest window, and how far a lease can extend."""
+    """Show when hosts or slots are free, the earliest free window, and a lease's latest end."""
     question, lease_id = _question(call), call.last("lease_id")
     if question is None and lease_id is None:
         raise Invalid("Missing parameter resource_type")
@@ -48,7 +48,7 @@ async def show(call: Call) -> Answer:
             until = availability.latest_end(tx, table, lease, most, context)
         return found, until
 
-    # The calendar belongs to the writer's thread. Nothing is written.
+    # This writes nothing, but it must run in the writer thread, which has the calendar.
     found, until = await call.decide(look)
     body: dict[str, Any] = {"intervals": [], "next_start_date": None, "earliest": None}
     if question is not None and found is not None:
@@ -84,9 +84,9 @@ def _question(call: Call) -> AvailabilityQuestion | None:
     amount, minutes = _number(call, "amount"), _number(call, "duration_minutes")
     length = None if minutes is None else minutes * MINUTE
     if length is not None and not MINUTE <= length <= RANGE_MAX:
-        raise Invalid(f"Malformed parameter duration_minutes: 1 to {RANGE_MAX // MINUTE}")
+        raise Invalid(f"Malformed parameter duration_minutes: use 1 to {RANGE_MAX // MINUTE}")
     if amount is not None and not 1 <= amount <= UNITS_MAX:
-        raise Invalid(f"Malformed parameter amount: 1 to {UNITS_MAX}")
+        raise Invalid(f"Malformed parameter amount: use 1 to {UNITS_MAX}")
     parameters = {name: given[-1] for name, given in call.query.items() if name not in OWN}
     return AvailabilityQuestion(resource_type, parameters, amount, _window(call), length)
 
@@ -106,7 +106,7 @@ def _window(call: Call) -> Window:
 
 
 def _limit(call: Call) -> datetime | None:
-    """Return the latest end to consider for a lease, if the query has one."""
+    """Return the end date in the query, beyond which no extension of a lease is considered."""
     text = call.last("end_date")
     return bodies.moment(text, call.now) if text else None
 

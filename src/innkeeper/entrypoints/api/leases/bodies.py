@@ -29,7 +29,7 @@ OUT_OF_LEASE = "Datetime is out of lease limits"
 DATES = {"start_date": "start_at", "end_date": "end_at", "before_end_date": "warn_at"}
 CHANGEABLE = frozenset({"name", "reservations", *DATES})
 REMOVE = "remove"
-"""With this key, a change removes the reservation."""
+"""The key in a changed reservation that removes it from the lease."""
 
 
 def demand(given: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -42,7 +42,7 @@ def demand(given: Mapping[str, Any], names: Sequence[str]) -> None:
 def name_of(given: Any) -> str:
     """Return a lease's name."""
     if not isinstance(given, str) or not 0 < len(given) <= NAME_MAX:
-        raise Invalid(f"Malformed parameter name: a text of 1 to {NAME_MAX} characters")
+        raise Invalid(f"Malformed parameter name: use a text of 1 to {NAME_MAX} characters")
     return given
 
 
@@ -79,16 +79,16 @@ def moment(text: Any, now: datetime) -> datetime:
 
 
 def later(moment: datetime, by: timedelta) -> datetime:
-    """Return a later time, or the last possible one if the sum is beyond that."""
+    """Return the time that is ``by`` later, but at most the last possible time."""
     return moment + min(by, LAST_MOMENT - moment)
 
 
 def events_of(
     body: Mapping[str, Any], window: Window, now: datetime, uuids: Sequence[str], leasing: Leasing
 ) -> tuple[EventRequest, ...]:
-    """Return the events of a new lease: start, end, warning, and those that the client added.
+    """Return the events of a new lease: start, end, warning, and the events of the client.
 
-    ``uuids`` are the ids to create, at least :data:`EVENTS_MAX` + 3.
+    ``uuids`` are ids for the events: at least :data:`EVENTS_MAX` + 3.
     """
     ids = iter(uuids)
     found = [
@@ -108,7 +108,7 @@ def warning_at(given: Any, window: Window, now: datetime, leasing: Leasing) -> d
     if given not in (None, ""):
         at = moment(given, now)
         if not window.start <= at <= window.end:
-            # The status is Blazar's for a new lease; for a change it is 403.
+            # As in Blazar, this error is a 400 for a new lease, and a 403 for a changed lease.
             raise Invalid(OUT_OF_LEASE)
         return at
     if not leasing.minutes_before_end_lease:
@@ -120,7 +120,7 @@ def warning_at(given: Any, window: Window, now: datetime, leasing: Leasing) -> d
 def _event(given: Any, window: Window, now: datetime, uuid: str, kind: str) -> EventRequest:
     if not isinstance(given, Mapping):
         raise Invalid("Malformed parameter events")
-    # The stock client says event_date, and the service's answers say time.
+    # The stock client sends event_date. Answers of the service show the same value as time.
     at = given.get("event_date", given.get("time"))
     name = given.get("event_type")
     if not isinstance(name, str) or not 0 < len(name) <= NAME_MAX:

@@ -34,7 +34,7 @@ async def show(call: Call) -> Answer:
 
 
 async def written(leases: Sequence[Lease]) -> bytes:
-    """Return leases as a calendar, while other requests go on: a long one takes seconds."""
+    """Return leases as a calendar. A thread does this, because a long calendar takes seconds."""
     return await asyncio.to_thread(document, leases)
 
 

@@ -114,7 +114,7 @@ def _recurrence(call: Call, given: Any) -> Recurrence | None:
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        raise Invalid("Malformed parameter recurrence: an object")
+        raise Invalid("Malformed parameter recurrence: use an object")
     unknown = sorted(given.keys() - KNOWN)
     if unknown:
         raise _malformed(f"there is no {unknown[0][: bodies.SHOWN_MAX]}")

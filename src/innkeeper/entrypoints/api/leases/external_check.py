@@ -45,7 +45,7 @@ class ExternalCheck:
     async def demand(self, path: str, body: Mapping[str, Any]) -> None:
         """Raise :class:`Invalid` if the check denies a lease.
 
-        If it gives no usable answer, a setting decides.
+        If the check gives no usable answer, a setting decides whether the lease is denied.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -78,7 +78,7 @@ def connect(leasing: Leasing) -> ExternalCheck | None:
 
 
 class _Planned(Refusal):
-    """Raised at the end of a plan, to roll everything back."""
+    """Raised to roll back the transaction that only plans leases."""
 
     def __init__(self, leases: Sequence[tuple[Lease, Mapping[str, list[HeldHost]]]]) -> None:
         super().__init__("Nothing was changed, because this was a plan.")
@@ -91,10 +91,10 @@ async def ask_first(
     work: Deciding[Sequence[Lease]],
     current: Callable[[Tx], Lease] | None = None,
 ) -> None:
-    """Ask the check about each lease that ``work`` would write.
+    """Ask the check about each lease that ``work`` would write. Without a check, do nothing.
 
-    Without a check, do nothing. ``current`` reads the lease before a change. Raises the errors of
-    ``work``, and :class:`Invalid` if the check denies the lease.
+    For a change, ``current`` reads the lease as it is now. Raises the errors of ``work``, and
+    :class:`Invalid` if the check denies the lease.
     """
     check = call.site.lease_check
     if check is None:

@@ -19,7 +19,7 @@ from innkeeper.systems.leases.rendering import microsecond
 DEFAULT_PERIOD = timedelta(days=30)
 CSV = "text/csv"
 DIGITS = 4
-"""The number of decimals of hours. The last one is less than a second."""
+"""The number of decimals of hours. A unit of the last decimal is less than a second."""
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 """Spreadsheets read a text that begins with one of these characters as a formula."""
 
@@ -27,7 +27,7 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 async def show(call: Call) -> Answer:
     """Show how long hosts and slots of the freepool were reserved, used and idle.
 
-    The report covers the past. If the period ends later, it is counted until now.
+    The report covers only the past. A period that ends in the future is cut at the current time.
     """
     period, group_by, is_csv = _period(call), _group_by(call), _is_csv(call)
     found = await call.read(lambda tx: freepool_report.of_period(tx, period, group_by))

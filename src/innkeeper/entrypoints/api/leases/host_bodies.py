@@ -37,5 +37,5 @@ def change_of(body: Mapping[str, Any], now: datetime) -> HostChange:
     if body.get(LEAVES_AT) is not None:
         leaves_at = bodies.moment(body[LEAVES_AT], now)
         if leaves_at < bodies.minute(now):
-            raise Invalid("Malformed parameter leaves_at: the date is over.")
+            raise Invalid("Malformed parameter leaves_at: the date is in the past.")
     return HostChange(capabilities, LEAVES_AT in body, leaves_at)

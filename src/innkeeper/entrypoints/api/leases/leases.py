@@ -78,7 +78,7 @@ async def index(call: Call) -> Answer:
             tx, project_id=project_id, after=call.last("marker"), limit=limit, wanted=wanted
         )
     )
-    # Many leases have few owners, and each check of the policy takes time.
+    # Check the policy once per owner: many leases have few owners, and each check takes time.
     owners = {each.project_id for each in found}
     owned = {each for each in owners if call.allows(GET, project_id=each)}
     text = await written_list(
@@ -88,12 +88,15 @@ async def index(call: Call) -> Answer:
 
 
 async def written_list(leases: Sequence[Lease], show: Callable[[Lease], Any]) -> bytes:
-    """Return a list of leases as JSON, while other requests go on: a long one takes seconds."""
+    """Return a list of leases as JSON. A thread does this, because a long list takes seconds."""
     return await asyncio.to_thread(json_of, leases, show)
 
 
 def json_of(leases: Sequence[Lease], show: Callable[[Lease], Any]) -> bytes:
-    """Return a list of leases as JSON. They are encoded one by one, as an encoder never pauses."""
+    """Return a list of leases as JSON.
+
+    Each lease is encoded in its own call, because other threads must wait during a call.
+    """
     return b'{"leases":[%b]}' % b",".join(faults.encode(show(each)) for each in leases)
 
 
@@ -145,7 +148,7 @@ async def decline(call: Call) -> Answer:
 
 
 async def decided(call: Call, work: Deciding[T], *, is_dry: bool) -> T:
-    """Return the leases that ``work`` writes. A dry run rolls them back."""
+    """Run ``work``, and return the leases that it writes. A dry run then rolls them back."""
     made: list[T] = []
 
     def act(tx: Tx, decision: DecisionContext) -> T:
@@ -172,8 +175,9 @@ async def delete(call: Call) -> Answer:
 def _owned(tx: Tx, call: Call) -> Lease:
     """Return the lease in the path, if the route's rule allows the call.
 
-    Projects may also see a lease that is shared with them or offered to them. If the caller may
-    only see the lease, a change gets a 403. If the caller may not even see it, the call gets a 404.
+    Projects may also see a lease that is shared with them or offered to them. A change gets a 403
+    if the caller may see the lease, but not change it. Any call gets a 404 if the caller may not
+    see the lease.
     """
     rule = call.rule
     found = leases.get(tx, call.params["lease_id"])
@@ -199,7 +203,10 @@ def _demand_sight(call: Call, lease: Lease) -> None:
 
 
 def shown(call: Call, lease: Lease) -> dict[str, Any]:
-    """Return a lease as the caller may see it. Only its owner sees all projects that share it."""
+    """Return a lease as the caller may see it.
+
+    Only the owner sees all projects that share the lease.
+    """
     return _shown(call, lease, is_all=call.allows(GET, project_id=lease.project_id))
 
 

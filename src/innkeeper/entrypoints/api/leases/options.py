@@ -32,7 +32,7 @@ def _projects(given: Any) -> tuple[str, ...]:
     found = () if given is None else given
     if not isinstance(found, list | tuple) or len(found) > PROJECTS_MAX:
         raise Invalid(
-            f"Malformed parameter {SHARED_WITH}: a list of at most {PROJECTS_MAX} project ids"
+            f"Malformed parameter {SHARED_WITH}: use a list of at most {PROJECTS_MAX} project ids"
         )
     return tuple(_project(SHARED_WITH, each) for each in found)
 
@@ -41,7 +41,7 @@ def _project(name: str, given: Any) -> str:
     is_id = isinstance(given, str) and 0 < len(given) <= PROJECT_ID_MAX
     # Text that could not be decoded contains U+FFFD. Some databases reject lone surrogates.
     if not is_id or not given.isprintable() or given.strip() != given or "\ufffd" in given:
-        raise Invalid(f"Malformed parameter {name}: the id of a project")
+        raise Invalid(f"Malformed parameter {name}: use the id of a project")
     return str(given)
 
 
@@ -50,5 +50,7 @@ def _grace_s(given: Any) -> int | None:
         return None
     is_number = isinstance(given, int) and not isinstance(given, bool)
     if not is_number or not 1 <= given <= GRACE_MAX_MIN:
-        raise Invalid(f"Malformed parameter {GRACE}: null, or a number from 1 to {GRACE_MAX_MIN}")
+        raise Invalid(
+            f"Malformed parameter {GRACE}: use null or a number from 1 to {GRACE_MAX_MIN}"
+        )
     return int(given) * MINUTE_S

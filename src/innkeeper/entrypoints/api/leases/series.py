@@ -1,4 +1,4 @@
-"""Series of leases: show all leases of one, and end them."""
+"""Handlers of series of leases: show all leases of a series, and end them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from innkeeper.systems.leases import series
 
 
 async def show(call: Call) -> Answer:
-    """Show a series with its leases, in order of time."""
+    """Show a series with its leases, the earliest lease first."""
     uuid = call.params["series_id"]
     found = await call.read(lambda tx: _visible(tx, call))
     return Answer(200, {"series": {"id": uuid, "leases": [shown(call, each) for each in found]}})

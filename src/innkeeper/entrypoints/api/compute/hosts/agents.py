@@ -48,7 +48,7 @@ UNKNOWN_LOGGED_MAX = 10
 RECHECK_S = 5.0
 """Seconds between reads of the database for orders that another process committed."""
 TICK_S = 0.25
-"""Agents that wait read at multiples of this time, in seconds."""
+"""Requests for work that wait read the database at multiples of this time, in seconds."""
 _report, _results = converter_of(ReportBody), converter_of(ResultsBody)
 
 
@@ -146,7 +146,7 @@ async def take_work(call: Call) -> Answer:
 
 async def _is_woken(woken: asyncio.Event, end_s: float) -> bool:
     """Wait for a wake-up, or until the next read is due. Return False at the time ``end_s``."""
-    # Agents read in groups, which share a read.
+    # Requests that read at the same moment share one read of the database.
     due_s = (asyncio.get_running_loop().time() + RECHECK_S) // TICK_S * TICK_S
     with suppress(TimeoutError):
         async with asyncio.timeout_at(min(due_s, end_s)):

@@ -1,7 +1,7 @@
 """This module has what all actions on servers share: the request, and the wording of conflicts.
 
-Always true: the messages of conflicts name the action and the server's state in the words of the
-Compute API.
+Always true: the message of a conflict uses the Compute API's words for the action and the server's
+state.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """This module has the table of all actions on servers, and the handler of their shared route.
 
 Always true: the body's only key names the action. The action's rule is checked for the server's
-project. A caller that may not see the server gets a 404.
+project. Callers that may not see the server get a 404.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 It checks what a schema cannot check: addresses, base64, block devices and hosts. These checks do
 not depend on how the body was decoded.
 
-Always true: boots, build plans and explanations raise the same errors for a body, up to the
-decision on hosts.
+Always true: until hosts are chosen, boots, build plans and explanations raise the same errors for
+the same body.
 """
 
 from __future__ import annotations
@@ -94,8 +94,9 @@ def _decoded(call: Call) -> ServerCreateRequest:
 def new_server_ids(call: Call) -> tuple[str, ...]:
     """Choose the ids of the servers that a call boots.
 
-    Returns none if the boot may reach other zones. Its servers alone would not show which of its
-    steps are done. Raises :class:`Invalid`.
+    A call with such ids is repeated if the leader does not answer, and then first looks up its
+    servers. Returns no ids if the boot may reach other zones: then the servers do not show which
+    steps of the boot are done. Raises :class:`Invalid`.
     """
     body = _decoded(call)
     _, count_max = _counts(call, body)
@@ -226,10 +227,13 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
 
 
 def _definitions(call: Call, body: ServerCreateRequest) -> Definitions | None:
-    """Return the definitions that a zone parent sends. No other caller may send any."""
+    """Return the flavor, image, keypair and group that a zone parent defines for its request.
+
+    Other callers may not send such definitions.
+    """
     is_of_parent = call.context.hop is not None
     if is_of_parent != (body.zone is not None):
-        raise Invalid("The key zone is for requests of zone parents, which must have it.")
+        raise Invalid("Zone parents must send the key zone, and other callers must not.")
     if body.zone is None:
         return None
     try:
@@ -262,7 +266,8 @@ def _counts(call: Call, body: ServerCreateRequest) -> tuple[int, int]:
         raise Invalid("min_count must be <= max_count")
     most = call.site.settings.scheduling.servers_per_request_max
     if body.zone is not None and "servers" not in body.zone:
-        # A zone parent may have a larger limit. It gets offers for as many as are allowed here.
+        # The zone of a zone parent may allow more servers. This zone then offers as many as it
+        # allows.
         count_min, count_max = min(count_min, most), min(count_max, most)
     if count_max > most:
         raise Invalid(f"max_count must be <= {most}")

@@ -1,4 +1,4 @@
-"""The entries of a build plan, or the ids of servers, in a request of a zone parent."""
+"""Reads the entries of a build plan, or the ids of servers, in a request of a zone parent."""
 
 from __future__ import annotations
 

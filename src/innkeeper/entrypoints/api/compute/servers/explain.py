@@ -1,7 +1,7 @@
 """These handlers explain planned boots and past decisions. Only Innkeeper has this API.
 
-Always true: an explanation claims no capacity, and only administrators see the names of hosts. They
-see those of their own zone only.
+Always true: an explanation claims no capacity. Only administrators see names of hosts, and only of
+hosts in their own zone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def explain(call: Call) -> Answer:
     if is_record_wanted:
         call.demand(RECORD_RULE, project_id=project_id)
     if call.context.hop is not None and (host is not None or is_record_wanted):
-        raise Forbidden("A zone parent gets no explanation of one host, and no recording.")
+        raise Forbidden("A zone parent cannot ask about a single host, or record a decision.")
     _, request = await checked_body(call)
     tree = _tree(call)
     request = replace(request, may_be_elsewhere=tree is not None)

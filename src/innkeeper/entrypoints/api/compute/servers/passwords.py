@@ -8,7 +8,7 @@ from innkeeper.domain.ids import IdSource
 
 LETTERS = string.digits + string.ascii_letters
 PAIRS = [first + second for first in LETTERS for second in LETTERS]
-"""All pairs of letters. A password is made of six of them."""
+"""All pairs of letters. A password consists of six pairs."""
 
 
 def made_password(ids: IdSource) -> str:

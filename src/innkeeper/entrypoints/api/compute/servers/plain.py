@@ -70,7 +70,7 @@ class _Hints(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class _Zone(msgspec.Struct, forbid_unknown_fields=True):
-    """What a zone parent says beside the body of its user."""
+    """The part of a body that a zone parent adds to the body of its user."""
 
     definitions: Annotated[dict[str, Any], msgspec.Meta(max_length=8)]
     batch_id: Batch | msgspec.UnsetType = msgspec.UNSET
@@ -89,7 +89,7 @@ _DECODER = msgspec.json.Decoder(_Body)
 _check_zone = converter_to(_Zone)
 NULL = b"null"
 """A body with this text needs the schema, because the structs treat null like a missing key. Nulls
-in what a zone parent says are counted apart: no struct decodes them."""
+in the part of a zone parent are not counted, because no struct decodes this part."""
 
 
 def decode(body: bytes) -> ServerCreateRequest | None:
@@ -123,10 +123,10 @@ def decode(body: bytes) -> ServerCreateRequest | None:
 
 
 def _zone(raw: bytes) -> dict[str, Any] | None:
-    """Decode what a zone parent says. Raises an error unless the schema accepts it."""
+    """Decode the part of a zone parent. Raises an error unless the schema accepts it."""
     if not raw:
         return None
-    # The whole body, because its depth is limited.
+    # Decode it as a part of a body, because the depth of the whole body is limited.
     told: dict[str, Any] = decode_json(b'{"zone":%b}' % raw)["zone"]
     _check_zone(told)
     return told

@@ -204,7 +204,8 @@ EXPLAIN_ROUTES = (
         body=schemas.PLANNED,
         query=_EXPLAIN_QUERY,
         decode=plain.decode,
-        # A recording stays with the process that was asked for it.
+        # Not forwarded to the leader, because the process that gets the request keeps the
+        # recording.
         is_read=True,
     ),
     Route(

@@ -36,7 +36,7 @@ ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
 PAGE_WORDS = ("limit", "marker", "sort_key", "sort_dir")
 HOST_FILTERS = frozenset({"host", "node"})
 PROJECTS = "zone_projects"
-"""The query parameter with which a zone parent says which of its projects it lists."""
+"""The query parameter of a zone parent that limits a list of all its projects by a prefix."""
 NUMBER_DIGITS_MAX = 9
 _TEXTS = msgspec.json.Decoder(dict[str, str])
 
@@ -58,7 +58,8 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
         if prefix is None:
             exact["project_id"] = (call.context.project_id,)
         else:
-            # The parent has checked its own policy. All of its projects here have its prefix.
+            # The zone parent has checked its own policy. In this zone, all its projects have its
+            # prefix.
             like["project_id"] = Pattern(((*prefix,),), starts=True)
     is_deleted = _deletion(call, filters)
     states = _states(call, filters)
@@ -87,9 +88,10 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
 
 
 def shared_prefix(call: Call) -> str | None:
-    """Return the prefix of the projects that a zone parent lists; ``None`` if it lists only one.
+    """Return the prefix of the projects that a zone parent lists.
 
-    A parent that has parents itself lists the projects of one of them.
+    Returns ``None`` if the list is for a single project. If the zone parent lists servers for a
+    parent of its own, the prefix also has that parent's prefix.
     """
     assert call.context.hop is not None, "the caller is a zone parent"
     text = call.last("all_tenants")
@@ -109,10 +111,10 @@ def _of_parent(exact: Mapping[str, tuple[Any, ...]], prefix: str) -> dict[str, t
 
 
 def allowed_filters(call: Call) -> dict[str, str]:
-    """Return the filters of a list that the caller may use. The others are ignored."""
+    """Return the filters in the query that the caller may use. All other filters are ignored."""
     filters = {name: values[-1] for name, values in call.query.items() if name not in PAGE_WORDS}
     if call.context.hop is not None:
-        # The parent has checked its own policy. It must not find out the names of hosts.
+        # The zone parent has checked its own policy. Filters must not reveal names of hosts to it.
         return {name: value for name, value in filters.items() if name not in HOST_FILTERS}
     if call.allows(ALL_FILTERS, project_id=call.context.project_id):
         return filters

@@ -21,7 +21,7 @@ from innkeeper.systems.zones.sealing import NotOurs
 
 
 def tree_boot(call: Call, request: BootRequest) -> TreeBoot:
-    """Return a request for servers in the form in which it goes down the tree."""
+    """Return a request for servers in the form that can be sent to the zones below."""
     assert call.api.versions is not None, "the Compute API has versions"
     version = f"{call.api.versions.service_types[0]} {call.version}"
     return TreeBoot(request, call.raw_body or b"", {"openstack-api-version": version}, call.context)
@@ -50,7 +50,7 @@ async def booted(call: Call, body: ServerCreateRequest, request: BootRequest) ->
 
 
 async def build_entries(call: Call, zone: Mapping[str, Any], request: BootRequest) -> Answer:
-    """Build the servers of a zone parent's entries, and answer with the outcome of each."""
+    """Build the servers of a zone parent's entries, and answer with each server's outcome."""
     neighbours = call.site.neighbours
     rows, servers = zone.get("entries"), zone.get("servers")
     if neighbours is None or bool(rows) == bool(servers):
@@ -71,7 +71,7 @@ def _placed(request: BootRequest, zone: Mapping[str, Any], ids: Sequence[ServerI
     if len(set(ids)) < len(ids) or len(ids) != request.count_max:
         raise Invalid("There must be max_count servers with different ids.")
     if request.hints or request.availability_zone is not None or request.forced_host is not None:
-        raise Invalid("A request with hints or a place needs the entries of a plan.")
+        raise Invalid("A request with hints, a zone or a host needs the entries of a plan.")
     return replace(
         request,
         server_ids=tuple(ids),

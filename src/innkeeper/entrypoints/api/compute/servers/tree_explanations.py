@@ -1,7 +1,7 @@
 """These functions convert explanations of boots over a tree of zones to JSON values.
 
-Always true: a zone parent gets names of zones and filters, counts and weights. A user gets no names
-of zones.
+Always true: a zone parent gets names of zones and filters, counts and weights. Of all users, only
+administrators get names of zones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from innkeeper.engine.zones.explaining import (
 
 
 def for_parent(shown: Mapping[str, Any], told: TreeExplanation, zone_name: str) -> dict[str, Any]:
-    """Return what a zone parent is told. ``shown`` explains the hosts of this zone."""
+    """Return the explanation for a zone parent. ``shown`` explains the hosts of this zone."""
     removed = [RemovedHosts(each["filter"], each["removed"]) for each in shown["removed"]]
     made = ZoneExplanation(
         zone_name,
@@ -41,7 +41,7 @@ def for_parent(shown: Mapping[str, Any], told: TreeExplanation, zone_name: str) 
 def for_user(
     shown: Mapping[str, Any], told: TreeExplanation, request: BootRequest, *, are_zones_named: bool
 ) -> dict[str, Any]:
-    """Return what a user is told of the tree, beside the explanation of this zone's hosts."""
+    """Return a user's explanation of the tree. ``shown`` explains the hosts of this zone."""
     room = len(told.chosen)
     return {
         "room": room,
@@ -57,7 +57,8 @@ def _zones(zones: Sequence[ZoneBelow], *, are_zones_named: bool) -> list[dict[st
 
 def _zone(below: ZoneBelow, *, are_zones_named: bool) -> dict[str, Any]:
     told = below.explanation
-    # A zone further below is known by the name that it gives itself, if it answered.
+    # This zone knows the names of its children. It knows the name of a zone further below only from
+    # the answer of that zone.
     name = below.zone or (None if told is None else told.name)
     plain: dict[str, Any] = {"zone": name} if are_zones_named else {}
     plain["answer"] = below.answer
@@ -74,7 +75,10 @@ def _zone(below: ZoneBelow, *, are_zones_named: bool) -> dict[str, Any]:
 
 
 def _place(server: ExplainedServer, *, are_zones_named: bool) -> dict[str, Any]:
-    """Return a place. The zones are those on the way; there are none for a host of this zone."""
+    """Return a server's place: its weight, and the zones on the way to its host.
+
+    The list of zones is empty for a host of this zone.
+    """
     if not are_zones_named:
         return {"weight": server.weight}
     return {"zones": list(server.zones), "weight": server.weight}

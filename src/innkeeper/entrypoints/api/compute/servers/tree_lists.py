@@ -1,7 +1,8 @@
 """These functions list servers of this zone and of the zones below it as one list.
 
 Always true: each zone is asked for one page. Servers are sorted by the requested keys, and then by
-id. The zones should have databases that sort texts alike. The default order has no texts.
+id. If a sort key is a text, the databases of all zones should sort texts in the same way. The
+default sort keys are not texts.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from innkeeper.systems.zones.child_rows import ListRow
 FOR_ZONES = frozenset({AFTER, KEY_OF, PROJECTS})
 OWN_PARAMETERS = frozenset({"limit", "marker", *FOR_ZONES})
 OWNERS = frozenset({"project_id", "tenant_id", "user_id"})
-"""Parameters and sort columns with ids that zones know with the prefixes of their parents."""
+"""Parameters and sort columns with ids of owners. A child zone knows an owner by a longer id, with
+the prefix of its zone parent."""
 NUMBER_MAX = 2**63 - 1
 HOST = "host"
 NOT_BY_HOST = (
@@ -55,8 +57,9 @@ class OwnRow:
 class TreePage:
     """A page over several zones, in order, and the hosts of this zone's servers by name.
 
-    ``missing`` are children without an answer, and ``is_partial`` also counts zones further below.
-    A page that ``is_cut`` ends early, because servers of a child are too large for one answer.
+    ``missing`` are children without an answer. ``is_partial`` is true if any zone below did not
+    answer. If ``is_cut`` is true, the page ends early, because a child's servers are too large for
+    one answer.
     """
 
     rows: Sequence[OwnRow | ListRow]
@@ -67,7 +70,7 @@ class TreePage:
 
 
 def is_for_tree(call: Call) -> bool:
-    """Whether a list may need other zones, or is for a zone parent."""
+    """Return whether a list may need other zones, or is for a zone parent."""
     neighbours = call.site.neighbours
     if neighbours is None:
         return False
@@ -77,7 +80,7 @@ def is_for_tree(call: Call) -> bool:
 
 
 async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
-    """Return a page of servers of this zone and the zones below it, with one server more."""
+    """Return a page of servers of this zone and the zones below it, plus one further server."""
     neighbours = call.site.neighbours
     assert neighbours is not None, "the list is for a tree"
     question = _question(call, selected, place)
@@ -89,7 +92,7 @@ async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
     position = None if after is None else _key(after)
     asked = await neighbours.lists.asked(question.project_id)
     if not HOST_FILTERS.isdisjoint(allowed_filters(call)):
-        # No zone knows the hosts of another.
+        # Do not ask the zones below: no zone knows the hosts of another.
         asked = []
     if asked and any(column == HOST for column, _ in selected.sort):
         raise Invalid(NOT_BY_HOST)
@@ -113,9 +116,9 @@ async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
 def _whole(
     rows: Sequence[OwnRow | ListRow], pages: Sequence[ZonePage]
 ) -> tuple[Sequence[OwnRow | ListRow], bool]:
-    """Return the rows among which none is missing, and whether they end with a page that was cut.
+    """Return the complete part of the rows, and whether it ends where a page was cut.
 
-    Behind the end of that page, servers of its child would be left out.
+    After the last row of a cut page, further servers of that child may be missing.
     """
     ends = {each.rows[-1].uuid for each in pages if each.is_cut}
     for place, each in enumerate(rows, 1):
@@ -169,20 +172,20 @@ def merged(
 async def told_key(
     call: Call, neighbours: Neighbours, selected: ServerSelection, uuid: str
 ) -> str | None:
-    """Return the sort key of a server for a zone parent, as text."""
+    """Return the sort key of a server as text, with ids of owners as the zone parent knows them."""
     key = await key_of(call, neighbours, selected, uuid)
     return None if key is None else json.dumps(for_parent(call, selected, _key(key)))
 
 
 def for_parent(call: Call, selected: ServerSelection, key: Sequence[object]) -> list[object]:
-    """Return a sort key with the ids of owners as the zone parent knows them."""
+    """Return a sort key in which ids of owners have lost the zone parent's prefix."""
     assert call.context.hop is not None, "the caller is a zone parent"
     prefix = call.context.hop.parent.prefix
     return _with_owners(selected, key, lambda owner: owner.removeprefix(prefix))
 
 
 def _after(call: Call, selected: ServerSelection) -> str | None:
-    """Return the sort key in a zone parent's query, with the ids of owners as in this zone."""
+    """Return the sort key in a zone parent's query, with its prefix added to ids of owners."""
     text, hop = call.last(AFTER), call.context.hop
     if text is None or hop is None:
         return None
@@ -193,7 +196,7 @@ def _after(call: Call, selected: ServerSelection) -> str | None:
 def _with_owners(
     selected: ServerSelection, key: Sequence[object], change: Callable[[str], str]
 ) -> list[object]:
-    """Return a sort key in which the ids of users and projects are changed."""
+    """Return a sort key with ``change`` applied to the ids of users and projects."""
     # A zone may send a key of any length.
     are_owners = [column in OWNERS for column, _ in selected.sort][: len(key)]
     return [
@@ -206,7 +209,7 @@ def _is_before(first: object, second: object) -> bool:
     try:
         return bool(first < second)  # type: ignore[operator]
     except TypeError:
-        # A child that answers with values of another type gets some order.
+        # If a child sends values of another type, any stable order will do.
         return str(first) < str(second)
 
 
@@ -233,7 +236,7 @@ def _question(call: Call, selected: ServerSelection, place: str) -> ListQuestion
     assert call.api.versions is not None, "the Compute API has versions"
     newest = f"{call.api.versions.service_types[0]} {call.api.versions.newest}"
     prefix = "" if call.context.hop is None else call.context.hop.parent.prefix
-    # A child would apply the filters that this zone ignores for the caller.
+    # Send only the filters that this zone applies for the caller: a child would apply all of them.
     names = {*allowed_filters(call), "sort_key", "sort_dir"} - OWN_PARAMETERS
     query = [
         (name, prefix + value if name in OWNERS else value)

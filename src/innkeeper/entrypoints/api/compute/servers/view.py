@@ -31,7 +31,7 @@ ATTRIBUTES = "OS-EXT-SRV-ATTR"
 USAGE = "OS-SRV-USG"
 STATES = "OS-EXT-STS"
 HOST_IDS_MAX = 10_000
-"""So many host ids are kept, because a list has the same ones again and again."""
+"""Maximum number of cached host ids. Many servers of a list have the same host id."""
 
 
 class ShownFlavor(dict[str, Any]):
@@ -73,7 +73,8 @@ def full(
 ) -> dict[str, Any]:
     """Return a server as lists with details show it, with all fields that the caller may see.
 
-    ``seen`` says which these are in the server's project, if the caller knows it already.
+    Pass ``seen``, the fields that the caller may see in the server's project, if they are known.
+    Otherwise, the policy is asked.
     """
     seen = seen or SeenFields.of(call, server.project_id)
     home = homes.get(server.host or "")

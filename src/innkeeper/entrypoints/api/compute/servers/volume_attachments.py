@@ -91,7 +91,7 @@ async def update(call: Call) -> Answer:
     server, body = await found(call), call.body["volumeAttachment"]
     volume_id = call.params["volume_id"]
     if body["volumeId"] != volume_id:
-        raise Invalid("A volume cannot be swapped here. Attach the other volume, and detach this.")
+        raise Invalid("A volume cannot be swapped. Attach the other volume, and detach this one.")
     if "delete_on_termination" not in body:
         raise Invalid("Invalid input for field/attribute volumeAttachment: nothing to update.")
     deletes = body["delete_on_termination"] in TRUE_WORDS

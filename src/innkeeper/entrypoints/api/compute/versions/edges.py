@@ -1,4 +1,4 @@
-"""Helpers for edges that only the Compute API needs."""
+"""Helpers of the Compute API for edges: the changes of a microversion to a route."""
 
 from __future__ import annotations
 
