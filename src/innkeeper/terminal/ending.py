@@ -48,8 +48,8 @@ def end_on_signals() -> None:
     back uncommitted changes. Later, :class:`Signals` replaces these handlers.
     """
     for each in SIGNALS:
-        # Not an exception, because a callback may swallow it. Not the default action either,
-        # because the first process of a container has none.
+        # The handler raises no exception, because a callback may swallow it. The default action
+        # would not be enough, because it does not end the first process of a container.
         signal.signal(each, lambda _number, _frame: os._exit(0))
 
 

@@ -79,7 +79,8 @@ class AgentLoop:
         self._stop = stop
         self._executor = OrderExecutor(driver, threads)
         self._is_registered = threading.Event()
-        # Idle: no order is running any more. Over: no result is reported any more.
+        # While the agent stops: idle means that no order runs any more, and over means that no
+        # result is reported any more.
         self._is_idle = threading.Event()
         self._is_over = threading.Event()
         self._reporting = threading.Lock()
@@ -183,7 +184,8 @@ class AgentLoop:
         return not self._stop.is_set()
 
     def _report_results(self) -> bool:
-        # Read before the results: if an order ends in between, the next round reports it.
+        # Read this flag before the results. If an order ends in between, the next round reports its
+        # result.
         may_end = self._is_idle.is_set()
         self._executor.wait_for_results(RETRY_FIRST_S if self._stop.is_set() else LOOK_S)
         results = self._executor.results(RESULTS_MAX)

@@ -1,7 +1,7 @@
 """Requests and responses of the ASGI application, and the table of its paths.
 
 Always true: header names are in lower case. Of repeated headers, the first counts. A path finds the
-same handler with and without a slash at its end, and a slash that is doubled counts once.
+same handler with and without a slash at its end. A double slash counts as one slash.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ def scheme(serving: Serving) -> str:
 def certified(serving: Serving, address: str) -> str:
     """Return the address of the service for programs on this machine.
 
-    With TLS, this is the public URL, if the URL is set, because the certificate names that URL's
-    host.
+    With TLS, this is the public URL if it is set, because the certificate names the host of the
+    public URL.
     """
     if serving.tls_cert is None or serving.public_url is None:
         return address
@@ -101,7 +101,7 @@ def _loaded(cert: Path, key: Path) -> ssl.SSLContext:
 
 def _load(context: ssl.SSLContext, cert: Path, key: Path) -> None:
     try:
-        # Without a password the library would prompt for one on the terminal.
+        # If no password is passed, the library prompts for one on the terminal.
         context.load_cert_chain(cert, key, password="")
     except (ssl.SSLError, OSError) as error:
         why = getattr(error, "reason", None) or error.strerror or error

@@ -336,7 +336,7 @@ class RouteEndpoint:
         return answer, self._response(answer, request_id, version)
 
     def _challenge(self, answer: Answer, request: AsgiRequest) -> None:
-        """Tell a client whose credentials were rejected where to get others."""
+        """If a client's credentials were rejected, tell it where to get new ones."""
         is_of_zone = hops.is_one(request.headers.get("x-auth-token", ""))
         if answer.status != HTTPStatus.UNAUTHORIZED or is_of_zone:
             return

@@ -1,8 +1,8 @@
 """Upgrades requests to the newest microversion, and downgrades answers to the requested one.
 
 Handlers know only the newest version. A room's ``versions/`` folder describes the older versions,
-in modules whose ``STEPS`` are in ascending order. A microversion that changed the resources of
-several modules has a step in each of these modules.
+in modules whose ``STEPS`` are in ascending order. If a microversion changed the resources of
+several modules, each of these modules has a step for it.
 
 Always true: a request of version V is validated against the schemas of V. It then passes ``up`` of
 every step after V, in ascending order. Its answer passes ``down`` of the same steps, in descending

@@ -1,7 +1,7 @@
 """The project id in paths of APIs such as Block Storage: ``/v3/{project_id}/volumes``.
 
-Always true: the routes see paths without a project id. A path with another project's id than that
-of the caller's token is rejected.
+Always true: the routes see paths without a project id. If the path has the id of another project
+than the caller's token, the request is rejected.
 """
 
 from __future__ import annotations

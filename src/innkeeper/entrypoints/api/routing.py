@@ -53,8 +53,9 @@ class Call:
     in order. ``raw_body`` is the body as it was received, once it was read. ``options`` express
     those parts of an older request that the newest body and query cannot express.
 
-    ``new_ids`` are the ids of what the call makes, if they were chosen before it was forwarded. If
-    it ``is_repeat``, another process may have carried it out already, with the same ids.
+    ``new_ids`` are the ids of the resources that the call creates, if they were chosen before the
+    call was forwarded. If ``is_repeat`` is true, another process may already have carried out the
+    call, with the same ids.
     """
 
     site: Site
@@ -159,8 +160,8 @@ class Rule:
     - ``legacy`` is an older default. The settings can keep it valid in addition to ``default``.
     - ``needs_project_scope`` rejects system-scoped tokens, unless the settings allow them.
     - ``is_for_agents`` accepts agents' own credentials. All other rules reject them.
-    - ``is_about_hosts`` rejects zone parents, whatever their roles. No name of a host crosses the
-      boundary between zones.
+    - ``is_about_hosts`` rejects zone parents, whatever roles they have, because a zone shows no
+      names of hosts to other zones.
     """
 
     name: str
@@ -184,9 +185,8 @@ class Route:
       ignored.
     - ``since`` and ``until`` are the first and the last version that has the route.
     - ``decode`` decodes most valid bodies faster than the schema checks them. It returns ``None``
-      if the schema must check the body. The decoder is used at the newest version. It is also used
-      from ``decode_since`` on, because these versions' schemas accept the same bodies with the same
-      meaning.
+      if the schema must check the body. It is used at the newest version, and at older versions
+      from ``decode_since`` on, whose schemas accept the same bodies with the same meaning.
     - ``media_types`` are the accepted types of the body.
     - ``takes_stream`` passes the handler an iterator over the body. The handler must not keep the
       whole body in memory.
@@ -195,12 +195,12 @@ class Route:
     - ``body_bytes_max`` lowers the body limit of the settings, for open routes.
     - ``policy_parameters`` are query parameters that become attributes of the rule's target.
     - ``subject`` raises errors that take precedence over errors in the body.
-    - ``rule_of_body`` names the rule for a body, if the handler checks it beside ``rule``.
+    - ``rule_of_body`` returns the name of a second rule, which the handler checks for this body.
     - ``is_refused_before`` answers 405 instead of 404 at versions before ``since``.
     - ``is_read`` marks a route that writes nothing, although its method is not ``GET``.
-    - ``new_ids`` chooses the ids of what a call makes, before the call is forwarded to the leader.
-      A call with such ids is repeated if the leader does not answer, so its handler must look them
-      up first. It returns no ids for calls that must not be repeated.
+    - ``new_ids`` chooses the ids of the resources that a call creates, before the call is forwarded
+      to the leader. If the leader does not answer, a call with such ids is repeated. So its handler
+      must first look up the ids. ``new_ids`` returns no ids for calls that must not be repeated.
     """
 
     method: str

@@ -146,8 +146,8 @@ async def body(
     pieces: list[bytes] = []
     arriving = request.scope.get(ARRIVING)
     if arriving is not None and not arriving.more_body:
-        # Nearly every body arrives with its head. It needs no timeout, which would cost more than
-        # all else here.
+        # Nearly every body arrives together with its head. Such a body needs no timeout. A timeout
+        # would cost more than the rest of this function.
         return _small(_part(await request.receive())[0], bytes_max)
     kept, is_more = 0, True
     try:

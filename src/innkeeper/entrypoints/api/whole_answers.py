@@ -1,10 +1,10 @@
-"""Sends an answer whose head and body are known in one write, without the server's checks of parts.
+"""Sends the head and the body of an answer in one write, if both are known.
 
-The server's own way takes two calls, and searches each header for characters that HTTP cannot
-carry. This module does the same for all headers at once, in a quarter of the time.
+The server would need two calls, and would search each header for characters that HTTP cannot carry.
+This module searches all headers at once, and needs a quarter of the time.
 
-Always true: the bytes are those that the server would send. An answer that needs more care, or that
-the server would refuse, is left to the server.
+Always true: the bytes are those that the server would send. This module leaves an answer to the
+server if the server would refuse it, or if it has headers with a meaning for the connection.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ LENGTH = b"content-length"
 WITH_CARE = frozenset({b"connection", b"transfer-encoding"})
 """Headers that change how the connection continues."""
 CONTROLS = bytes([*range(9), *range(10, 32), 127])
-"""The characters that no value may have: a header could otherwise be smuggled into an answer."""
+"""The characters that no value may contain. Otherwise, a value could add a header to the answer."""
 WITHOUT_LENGTH = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 
 def send_whole(cycle: RequestResponseCycle, status: int, headers: Headers, body: bytes) -> bool:
-    """Send an answer, and return whether it was sent. Otherwise, nothing was sent."""
+    """Send an answer, and return True. Return False if the server must send the answer."""
     transport = cycle.transport
     assert isinstance(transport, Joining), "every connection has one for each answer"
     is_busy = cycle.flow.write_paused or cycle.response_started or cycle.disconnected
@@ -75,6 +75,6 @@ def _is(length: bytes, body: bytes) -> bool:
 
 @lru_cache(HEADERS_KNOWN_MAX)
 def _begun(name: bytes) -> bytes | None:
-    """Return the beginning of a header's line; ``None`` if the server must see the header."""
+    """Return the beginning of a header's line, or ``None`` if the server must send the answer."""
     lower = name.lower()
     return None if HEADER_RE.search(name) or lower in WITH_CARE else lower + b": "

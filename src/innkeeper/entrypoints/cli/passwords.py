@@ -9,7 +9,7 @@ from osc_lib import exceptions as osc_exceptions
 
 
 def add_password(parser: argparse.ArgumentParser, whose: str) -> None:
-    """Declare the options for a password; ``whose`` says which one."""
+    """Declare the options for a password; ``whose`` follows the word password in their help."""
     given = parser.add_mutually_exclusive_group()
     given.add_argument("--password", help=f"password {whose}")
     given.add_argument(

@@ -150,7 +150,7 @@ def _on_the_way(each: Mapping[str, Any]) -> str:
 
 
 def _zones(zones: Iterable[Mapping[str, Any]], above: str = "") -> list[str]:
-    """Return a line for each zone, with the zones below it after it."""
+    """Return a line for each zone, followed by the lines of the zones below it."""
     lines = []
     for each in zones:
         name = above + (each.get("zone") or "a zone")

@@ -24,7 +24,7 @@ class RemoteAudit(Protocol):
     """The part of an audit that asks other services, such as child zones or pods."""
 
     def look(self) -> list[Finding]:
-        """Ask all of them, and return all findings."""
+        """Ask all these services, and return all findings."""
 
     def repair(
         self, found: Sequence[Finding], now: datetime, *, is_dry: bool = False
@@ -50,7 +50,7 @@ def run(
 ) -> int:
     """Audit a database; returns the exit status. ``say`` is called with each line.
 
-    The ``others`` are asked too.
+    ``others`` are the parts of the audit that ask other services.
     """
 
     def look_everywhere() -> list[Finding]:

@@ -73,7 +73,7 @@ def _tallies(tallies: tuple[Tally, ...]) -> Iterator[str]:
     for each in tallies:
         yield (
             f"  {each.filter_name} removed {each.removed}: {each.reason} ({each.counted}); "
-            f"without it, {each.alone} more"
+            f"without it, {each.alone} more would pass"
         )
 
 

@@ -13,7 +13,8 @@ LAG_MAX_S = DAY_S
 PERIOD_MIN_S, PERIOD_MAX_S = 60.0, 30 * DAY_S
 PROJECTS_MAX = 100_000
 SIZE_MAX_GB = 1e6
-# Written again, because every program imports the options, and only this one the simulation.
+# The simulation defines these names, too. They are repeated here, because every program imports
+# this module, and importing the simulation takes time.
 DEALS = ("round-robin", "contiguous", "by-shape")
 MERGES = ("by-weight", "in-turn")
 
@@ -56,7 +57,9 @@ def add(command: argparse.ArgumentParser) -> None:
     describe(command, DESCRIPTION, EXAMPLES)
     placed = command.add_mutually_exclusive_group(required=True)
     placed.add_argument("--hosts", metavar="SPEC", help="the fleet; see below")
-    placed.add_argument("--pods", metavar="SPEC", help="the pods behind a door; see below")
+    placed.add_argument(
+        "--pods", metavar="SPEC", help="simulate a door with these pods instead; see below"
+    )
     command.add_argument("--trace", required=True, metavar="FILE", help="the servers; see below")
     command.add_argument("--machine", metavar="KIND", help="kind of machine, for packing traces")
     chosen = command.add_argument_group("the decisions")
@@ -84,8 +87,8 @@ def add(command: argparse.ArgumentParser) -> None:
     shown.add_argument(
         "--reference",
         metavar="SHAPE",
-        help="capacity counts as stranded where this shape does not fit, such as 8c56g; default: "
-        "the most frequent shape",
+        help="free capacity counts as stranded on hosts where this shape, such as 8c56g, does not "
+        "fit; default: the most frequent shape",
     )
     shown.add_argument(
         "--compact",
@@ -121,8 +124,8 @@ def _add_trees(command: argparse.ArgumentParser) -> None:
         "--merge",
         choices=MERGES,
         default=MERGES[0],
-        help="how a zone merges offers: all by weight, or always the best of the zones' next "
-        f"offers (default: {MERGES[0]})",
+        help="how a zone merges the offers of its children: all offers by weight, or always the "
+        f"best among the next offer of each child (default: {MERGES[0]})",
     )
     trees.add_argument(
         "--lag",

@@ -20,11 +20,11 @@ TITLES = {
 }
 MEANINGS = {
     "packing.png": "The share of all hosts' capacity that servers hold.",
-    "stranded.png": "The share that is free on hosts without room for one more server of the "
-    "reference, {reference}: it cannot be used.",
+    "stranded.png": "The share of all hosts' capacity that is free, but on hosts without room for "
+    "one more server of the reference shape, {reference}.",
     "empty.png": "Hosts without servers.",
     "acceptance.png": "The share of each flavor's servers that found no place.",
-    "decisions.png": "The share of requests that were decided within a time, each with all of its "
+    "decisions.png": "The share of requests that took at most this time to decide, for all their "
     "servers.",
     "compaction.png": "The line is the lower bound: the maximum that servers hold at one time, "
     "divided by a host's capacity.",

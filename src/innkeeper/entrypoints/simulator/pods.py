@@ -40,7 +40,10 @@ class NamedPodPolicy:
 
 
 def parse(options: Mapping[str, Any]) -> tuple[NamedPodPolicy, ...]:
-    """Parse the pods, and the policies to compare; without any, the service's own policy."""
+    """Parse the pods, and the policies to compare.
+
+    Without a policy in the options, the service's own policy is used.
+    """
     pods = pods_of(options["pods"])
     found = tuple(_policy(text, pods) for text in options["pod_policy"])
     given = [each.name for each in found]
@@ -139,7 +142,7 @@ def _totals(shape: str) -> dict[str, float]:
     amounts = shape_amounts(shape)
     unknown = amounts.keys() - KINDS.keys()
     if unknown:
-        raise Invalid(f"A pod has cores, memory and disk, not as in {shape!r}.")
+        raise Invalid(f"A pod can have only cores, memory and disk, unlike {shape!r}.")
     return {KINDS[name]: float(amount) for name, amount in amounts.items()}
 
 

@@ -43,7 +43,7 @@ class SchedulingPolicy:
         return SchedulingPolicy(name, self.settings, is_variant=True)
 
     def changed(self, changes: Mapping[str, str]) -> SchedulingPolicy:
-        """Return the policy of a zone that has a part of its policy of its own."""
+        """Return the policy of a zone that changes parts of this policy."""
         if not changes:
             return self
         return SchedulingPolicy(self.name, _settings(self.settings, changes))

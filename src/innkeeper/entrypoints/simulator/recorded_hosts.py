@@ -1,7 +1,7 @@
 """Reads the hosts of a recording, without their servers.
 
 Each host keeps its capacity, zone, traits and capabilities, but not its aggregates and shared
-pools. Closed hosts are skipped.
+pools. Hosts that are closed to new servers are skipped.
 """
 
 from __future__ import annotations

@@ -31,8 +31,9 @@ from innkeeper.terminal.progress import Advance, AttemptProgress
 class Contender:
     """A policy on the whole fleet, or on a tree of zones with the same hosts.
 
-    On the whole fleet, ``has_fixed_scales`` weighs hosts as in a tree. The difference to the usual
-    scales is then no effect of the tree.
+    On the whole fleet, ``has_fixed_scales`` uses the fixed scales with which trees weigh hosts. A
+    tree is compared with this contender, too, so that the effect of the tree is seen without the
+    effect of the scales.
     """
 
     policy: SchedulingPolicy

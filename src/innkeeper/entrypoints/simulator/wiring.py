@@ -47,7 +47,7 @@ OF_HOSTS: Mapping[str, Any] = {
     "reference": None,
     "all_or_none": False,
 }
-"""Options that simulations of pods do not have, with their values if they are not given."""
+"""Options that simulations of pods reject. The values are those of omitted options."""
 
 
 def run(options: Mapping[str, Any]) -> int:

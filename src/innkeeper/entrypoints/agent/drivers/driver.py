@@ -2,8 +2,8 @@
 
 Every order may arrive twice: after a crash, the service again sends all orders without a reported
 result. So all orders must be idempotent: ``build`` does nothing if the server exists, and
-``destroy`` does nothing if it does not. Orders for different servers come from several threads at
-once. Orders for one server come in sequence, except orders that interrupt a running one.
+``destroy`` does nothing if the server is gone. Orders for different servers come from several
+threads at once. Orders for one server come in sequence, except orders that interrupt a running one.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ POWER: Mapping[str, int] = {
     OrderKind.DEPART: SHUT_DOWN,
     OrderKind.SHELVE: SHUT_DOWN,
 }
-"""The power state after each of these orders. The server must be on the host."""
+"""The power state of a server after each of these orders. The server must be on the host."""
 COMING = frozenset({OrderKind.ARRIVE, OrderKind.EXPECT, OrderKind.EVACUATE, OrderKind.UNSHELVE})
 """Orders that bring a server to a host."""
 SLOW = COMING - {OrderKind.EXPECT}
@@ -90,7 +90,8 @@ class FakeDriver:
         zones: Sequence[str | None] = options.zones or (None,)
         inventories = {"VCPU": {"total": options.vcpus}, "MEMORY_MB": {"total": options.memory_mb}}
         if options.disk_gb:
-            # A host without disks reports none: its disks come from a shared pool.
+            # A host without disks of its own has no disk inventory: servers get disks from a shared
+            # pool.
             inventories["DISK_GB"] = {"total": options.disk_gb}
         return [
             HostFacts(
@@ -134,7 +135,7 @@ class FakeDriver:
         self._connect_all(order)
 
     def _connect_all(self, order: Order) -> None:
-        """Connect the volumes of a server that has come to its host, and no others."""
+        """Connect exactly the volumes that the order lists, and disconnect all others."""
         listed = {str(each["volume_id"]) for each in order.body.get("volumes", ())}
         for volume in self._state.connections(order.server_id, order.host):
             if volume not in listed:
@@ -160,7 +161,7 @@ class FakeDriver:
         if order.kind in COMING:
             self._state.put(order.server_id, order.host, power)
         if order.kind in COMING or order.kind in (OrderKind.DEPART, OrderKind.RETURN):
-            # An order to depart lists none.
+            # An order to depart lists no volumes, so this disconnects all of them.
             self._connect_all(order)
         if not self._state.switch(order.server_id, order.host, power):
             raise DriverFailed(f"The server is not on {order.host}.")
@@ -191,7 +192,7 @@ class FakeDriver:
             self._wait(min(LOOK_S, remaining_s))
             remaining_s -= LOOK_S
         _fail_if_requested(order)
-        # A server that is no longer on the host was sent before.
+        # This succeeds if the server is no longer on the host: an earlier order has sent it.
         if not self._state.send(order.server_id, order.host, migration):
             raise DriverFailed("The migration was aborted.")
 

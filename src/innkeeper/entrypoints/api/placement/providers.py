@@ -20,7 +20,7 @@ LINKS = ("inventories", "usages", "aggregates", "traits", "allocations")
 class ProviderOptions:
     """Options that requests of older versions set when they update a provider.
 
-    If ``only_roots_move`` is true, a provider that has a parent cannot get another one.
+    If ``only_roots_move`` is true, a provider that has a parent cannot get another parent.
     """
 
     only_roots_move: bool = False

@@ -59,7 +59,8 @@ SHARED_RULES = {
     ),
     "placement:resource_classes:update": "Create or rename a custom resource class.",
 }
-"""Descriptions of rules that guard several routes. The others are described by their route."""
+"""Descriptions of rules that guard several routes. The description of any other rule is the summary
+of its route."""
 
 
 def _route(request: str, handler: Handler, rule: str, word: str = OPERATORS, **more: Any) -> Route:

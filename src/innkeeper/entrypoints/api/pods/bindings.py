@@ -22,7 +22,7 @@ PATH = "/v1.0/bindings"
 
 
 async def index(call: Call) -> Answer:
-    """List bindings, active ones and history, in the order in which they were made."""
+    """List active and ended bindings of projects to pods, oldest first."""
     clouds_of(call)
     limit = limit_of(call)
     is_active = call.last("is_binding")
@@ -52,7 +52,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Bind a project to a pod, or to the pod that the policy chooses.
+    """Bind a project to a given pod, or to the pod that the policy chooses.
 
     If the project is bound to the pod already, its binding is returned, with the status 200.
     """
@@ -89,9 +89,9 @@ async def end(call: Call) -> Answer:
 
 
 def request_of(call: Call, tx: Tx, body: Mapping[str, Any]) -> PodRequest:
-    """Return the request in a body, whose group follows from the extra specs.
+    """Return the request in a body. The extra specs determine its group of pods.
 
-    Raises :class:`NotFound` for an unknown pod among those that refused.
+    Raises :class:`NotFound` if ``refused_pods`` names an unknown pod.
     """
     keys = call.site.settings.podding.pod_affinity_keys
     refused = body.get("refused_pods", ())

@@ -1,4 +1,4 @@
-"""These handlers say which pod would take a request, and what a change of the policy would move."""
+"""These handlers say which pod would take a request, and which bindings a new policy would move."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOVES_MAX = 1000
 
 
 async def explain(call: Call) -> Answer:
-    """Say which pod would take a request of a project, and why not the others."""
+    """Say which pod would take a request of a project, and why the other pods would not."""
     policy, body = clouds_of(call).policy, call.body["explain"]
     found = await call.read(lambda tx: bindings.explain(tx, policy, request_of(call, tx, body)))
     return Answer(200, {"explain": _explained(found)})

@@ -44,7 +44,7 @@ FIELDS = {
     "region_name": "region_name",
     "endpoints": "endpoints",
 }
-"""The fields of a pod in the API, and inside."""
+"""The internal name of each field of a pod, by its name in the API."""
 OF_LOGIN = frozenset(
     {
         "auth_url",
@@ -56,7 +56,7 @@ OF_LOGIN = frozenset(
         "endpoints",
     }
 )
-"""The fields that must work before they are stored."""
+"""The fields with which this service reaches a pod. It tries new values before it stores them."""
 TOP = "This service is the top pod. A pod behind it needs an availability zone, az_name."
 
 
@@ -83,11 +83,12 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Add a pod. It is contacted first."""
+    """Contact a pod, and add it if it answers."""
     clouds, body = clouds_of(call), call.body["pod"]
     new, region = wanted(call, body), region_of(call)
     check_numbers(new)
-    # Names are checked before a slow pod is asked, and again when the pod is stored.
+    # Check the names before contacting the pod, which may be slow. They are checked again when the
+    # pod is stored.
     await call.read(lambda tx: pods.check_name(tx, new.pod_name, region))
     latency_ms = await _contact(call, new, body["password"])
     reached = replace(new, health=pods.after_success(new.health, latency_ms, call.now))
@@ -100,7 +101,7 @@ async def create(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Change a pod. It is contacted if its login changes."""
+    """Change a pod. The service first contacts it if its address or login changes."""
     clouds, body, uuid = clouds_of(call), call.body["pod"], call.params["pod_id"]
     values, password = _values(body), body.get("password")
     if values.get("az_name") == "":
@@ -154,9 +155,9 @@ def _iswanted(call: Call, pod: Pod) -> bool:
 
 
 def wanted(call: Call, body: Mapping[str, Any]) -> Pod:
-    """Return the pod in a body, which may lack the login.
+    """Return the pod in a body. Bodies of dry runs lack the login.
 
-    Raises the errors of the original API for its names.
+    Raises the errors of the original API for wrong names.
     """
     name = body.get("pod_name", "").strip()
     if not name:
@@ -191,7 +192,7 @@ def wanted(call: Call, body: Mapping[str, Any]) -> Pod:
 
 
 def _values(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given fields under their names inside. Raises :class:`Invalid` for an address."""
+    """Return the fields in a body by internal name. Raises :class:`Invalid` for a bad address."""
     values = {inner: body[outer] for outer, inner in FIELDS.items() if outer in body}
     if "auth_url" in values:
         values["auth_url"] = checked_auth_url(values["auth_url"])
@@ -213,7 +214,7 @@ async def _contact(call: Call, pod: Pod, password: str) -> float:
 
 
 def state_of(pod: Pod) -> str:
-    """Return one word for what the last polls found out."""
+    """Return the state of a pod, as the last polls found it, in one word."""
     if pod.health.is_up is None:
         return "unknown"
     return "up" if pod.health.is_up else "down"

@@ -18,7 +18,7 @@ FILTERS = ("top_id", "bottom_id", "project_id", "resource_type")
 
 
 async def index(call: Call) -> Answer:
-    """List routings, newest first."""
+    """List routings (each says in which pod a resource lives), newest first."""
     clouds_of(call)
     limit, marker = limit_of(call), call.last("marker")
     if marker is not None and not _is_number(marker):
@@ -57,7 +57,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Say in which pod an existing resource lives."""
+    """Record in which pod an existing resource lives."""
     clouds_of(call)
     body = call.body["routing"]
 
@@ -81,7 +81,7 @@ async def create(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Forget in which pod a resource lives. The resource itself stays."""
+    """Delete a routing: forget in which pod a resource lives. The resource stays."""
     clouds_of(call)
     text = call.params["routing_id"]
     if not _is_number(text):

@@ -47,7 +47,8 @@ _POLICY: dict[str, Schema] = {
     "headroom": _AMOUNTS,
     "allocation_ratios": _AMOUNTS,
 }
-"""The fields that a dry run can change. Tags and zones stay as long as projects are bound."""
+"""The fields that a dry run can change. Tags and zones are missing, because they cannot change
+while projects are bound to the pod."""
 _POD: dict[str, Schema] = {
     "az_name": {"anyOf": [ZONE, {"const": ""}]},
     "pod_az_name": _ANY,
@@ -66,7 +67,7 @@ _POD: dict[str, Schema] = {
 CREATE_POD: Schema = closed(
     {
         "pod": closed(
-            # A missing or blank name is refused later, with the status of the original API.
+            # The handler refuses a missing or blank name, with the status of the original API.
             {"pod_name": _ANY, **_POD},
             ("auth_url", "username", "password", "project_name"),
         )
@@ -80,7 +81,7 @@ CREATE_BINDING: Schema = closed(
     {
         "pod_binding": closed(
             {
-                # Blank ones are refused later, with the status of the original API.
+                # The handler refuses blank ids, with the status of the original API.
                 "tenant_id": _ANY,
                 "project_id": _ANY,
                 "pod_id": _ANY,

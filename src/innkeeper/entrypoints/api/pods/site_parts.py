@@ -8,7 +8,10 @@ from innkeeper.entrypoints.api.routing import Call
 
 
 def clouds_of(call: Call) -> PodClouds:
-    """Return the clouds behind this service. Raises :class:`NotFound` without the setting."""
+    """Return the clouds behind this service.
+
+    Raises :class:`NotFound` if the setting ``apis`` lacks ``pods``.
+    """
     clouds = call.site.pods
     if clouds is None:
         raise NotFound("Pods need 'pods' in the setting apis.")

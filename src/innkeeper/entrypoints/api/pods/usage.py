@@ -1,4 +1,4 @@
-"""These handlers show administrators how full pods are, and where that leads."""
+"""These handlers show administrators how full pods are, with forecasts."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _shown(found: PodUsage) -> dict[str, Any]:
         "measured_at": None if last is None else micros(last.measured_at),
         "age_s": found.age_s,
         "is_old": found.is_old,
-        # Null means that the pod was never measured, and counts as one with room.
+        # Null means that the pod was never measured. The policy then assumes that the pod has room.
         "kinds": None if last is None else kinds,
         "full_at": micros(min(full)) if full else None,
         "details": None if last is None else last.usage,

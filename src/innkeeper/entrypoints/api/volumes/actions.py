@@ -41,7 +41,7 @@ async def act(call: Call) -> Answer:
 
 
 def rule_of(body: Mapping[str, Any]) -> str | None:
-    """Return the rule of the action that a body names; ``None`` for one that is not served here."""
+    """Return the rule of the action in a body, or ``None`` if Innkeeper does not implement it."""
     found = ACTIONS.get(next(iter(body)))
     return None if found is None else found.rule
 
@@ -131,7 +131,10 @@ async def force_detach(call: Call, arguments: Mapping[str, Any]) -> Answer:
 
 
 def _status(allowed: tuple[str, ...], then: str | None, verb: str) -> Run:
-    """Return an action that a client uses around an attachment that it makes itself."""
+    """Return an action that only changes a volume's status.
+
+    A client that attaches volumes itself calls such actions before and after, such as reserve.
+    """
 
     async def run(call: Call, _: Mapping[str, Any]) -> Answer:
         def work(tx: Tx, volume: Volume) -> None:
@@ -277,6 +280,6 @@ REFUSED: Mapping[str, str] = {
     "revert": "Volumes cannot be reverted, because snapshots are not supported.",
     "os-initialize_connection": "Use the attachments API instead of os-initialize_connection.",
     "os-terminate_connection": "Use the attachments API instead of os-terminate_connection.",
-    "os-unmanage": "Volumes are always managed here.",
+    "os-unmanage": "Volumes cannot be unmanaged.",
 }
 """Why other actions of the Block Storage API are refused."""

@@ -1,4 +1,4 @@
-"""The routes of volume types, quotas and pools, and of what is not supported."""
+"""The routes of volume types, quotas and pools, and of features that are not supported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ _CAPABILITIES = Rule("volume_extension:capabilities", ADMIN)
 _SERVICES = Rule("volume_extension:services:index", ADMIN)
 _SERVICE = Rule("volume_extension:services:update", ADMIN)
 _ZONES = Rule("volume_extension:availability_zone_list", ANYBODY)
-_UNSUPPORTED = Rule("volume:unsupported", ANYBODY, "Ask for what is not supported.")
+_UNSUPPORTED = Rule(
+    "volume:unsupported", ANYBODY, "Use the routes of features that are not supported."
+)
 
 
 def _not_supported() -> Iterator[Route]:

@@ -54,7 +54,10 @@ def _full(each: Attachment) -> dict[str, Any]:
 
 
 def _connection(each: Attachment) -> dict[str, Any]:
-    """Return what a client must know to connect. The driver of the pool's host serves the data."""
+    """Return the information that a client needs to connect to a volume.
+
+    The driver of the pool's host serves the volume's data.
+    """
     if each.connector is None:
         return {}
     return {

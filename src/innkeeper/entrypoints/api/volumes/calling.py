@@ -58,7 +58,7 @@ def size(name: str, given: int | str) -> int:
 
 
 async def decide(call: Call, work: Callable[[Tx, VolumeContext], T]) -> T:
-    """Run ``work``, which chooses a pool, until no other writer interferes."""
+    """Run ``work``, which chooses a pool. Repeat it after a conflict with another writer."""
     settings = call.site.settings.volumes
 
     def act(tx: Tx, context: DecisionContext) -> T:
@@ -90,9 +90,9 @@ def next_link(call: Call, name: str, found: Sequence[Any], limit: int) -> dict[s
 
 
 def server_id(text: str | None) -> str | None:
-    """Return the id of a server that a client named, as servers show it. Raises :class:`Invalid`.
+    """Return the canonical form of a server's id in a request. Raises :class:`Invalid`.
 
-    The server need not exist: it may be another service's.
+    The server may be unknown to this service, because it may belong to another service.
     """
     found = canonical_uuid(text) if text else None
     if text and found is None:

@@ -44,7 +44,7 @@ FLAGS: Mapping[str, str] = {"bootable": "is_bootable", "multiattach": "is_multia
 MOMENTS = ("created_at", "updated_at")
 COMPARISONS = ("gt", "gte", "eq", "neq", "lt", "lte")
 NEVER_THERE = ("group_id", "consistencygroup_id", "snapshot_id", "encryption_key_id")
-"""Filters by what no volume has."""
+"""Filters by attributes that no volume has."""
 
 
 def selection(tx: Tx, call: Call) -> VolumeSelection:

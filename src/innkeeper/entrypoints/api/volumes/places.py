@@ -77,7 +77,7 @@ def _capabilities(pool: PoolFacts) -> dict[str, Any]:
 
 
 async def capabilities(call: Call) -> Answer:
-    """Show what the back end of a pool can do. It is named by its host, its pool, or both."""
+    """Show what the back end of a pool can do. The path names a host, a pool, or both."""
     named = call.params["host"]
     for pool in await _pools(call):
         if named in (pool.host, pool.name, _back_end(pool), _name(pool)):

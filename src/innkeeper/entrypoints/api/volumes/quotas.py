@@ -42,7 +42,7 @@ def _by_name(limits: VolumeLimits, kinds: list[VolumeType]) -> dict[str, int]:
 
 
 def _usages(tx: Tx, call: Call, project_id: str) -> dict[str, VolumeUsage]:
-    """Return the usage by type, with that in pods."""
+    """Return the usage by volume type. A door adds the usage in its pods."""
     found = quotas.usages(tx, project_id)
     if call.site.door is None:
         return found

@@ -34,8 +34,12 @@ _DELETE = Rule("volume:delete", WRITER, "Delete a volume of the caller's project
 _GET_METADATA = Rule("volume:get_volume_metadata", ANYBODY, "Show the metadata of a volume.")
 _SET_METADATA = Rule("volume:update_volume_metadata", WRITER, "Change the metadata of a volume.")
 _DROP_METADATA = Rule("volume:delete_volume_metadata", WRITER, "Remove metadata of a volume.")
-_EXPLAIN = Rule("volume:explain", ANYBODY, "Explain where a volume is, or could be.")
-_ACT = Rule("volume:action", WRITER, "Carry out actions on volumes. Each action has a rule, too.")
+_EXPLAIN = Rule(
+    "volume:explain", ANYBODY, "Explain why a volume is in its pool, or which pools it could use."
+)
+_ACT = Rule(
+    "volume:action", WRITER, "Carry out actions on volumes. Each action also has a rule of its own."
+)
 _ATTACH_GET = Rule("volume:attachment_get", ANYBODY, "Show attachments.")
 _ATTACH = Rule("volume:attachment_create", WRITER, "Create an attachment.")
 _ATTACH_UPDATE = Rule("volume:attachment_update", WRITER, "Give an attachment its connector.")

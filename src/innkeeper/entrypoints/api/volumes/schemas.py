@@ -33,7 +33,8 @@ FLAG: Schema = {"enum": [*TRUE_WORDS, *FALSE_WORDS]}
 MAYBE_FLAG: Schema = {"enum": [*TRUE_WORDS, *FALSE_WORDS, None]}
 UUID: Schema = {"type": "string", "format": "uuid"}
 MAYBE_ID: Schema = MAYBE_TEXT
-"""An id that is looked up, so that an unknown one gets a better error than a pattern gives."""
+"""An id without a pattern, because the error of a failed lookup is better than that of a
+pattern."""
 METADATA: Schema = {
     "type": "object",
     "propertyNames": {"minLength": 1, "maxLength": LENGTH_MAX, "pattern": NO_NUL_PATTERN},
@@ -42,11 +43,11 @@ METADATA: Schema = {
 }
 MAYBE_METADATA: Schema = {**METADATA, "type": ["object", "null"]}
 MAYBE_MAPPING: Schema = {"type": ["object", "null"], "maxProperties": ITEMS_MAX}
-"""Something that is not read."""
+"""A value that the handlers ignore."""
 _IDS: Schema = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "maxItems": ITEMS_MAX}]}
 HINTS: Schema = {
     "type": ["object", "null"],
-    # Only a door serves the last one.
+    # Only a door supports local_to_instance.
     "properties": {"same_host": _IDS, "different_host": _IDS, "local_to_instance": TEXT},
     "additionalProperties": False,
 }
@@ -136,7 +137,7 @@ _OF_VOLUMES: dict[str, Schema] = {
     "os-unset_image_metadata": closed({"key": TEXT}, ("key",)),
     "os-show_image_metadata": MAYBE_MAPPING,
 }
-"""The arguments of actions on volumes. Other actions ignore theirs."""
+"""The schemas of actions' arguments. The arguments of all other actions are ignored."""
 VOLUME_ACTION: Schema = {**ACTION, "properties": _OF_VOLUMES}
 
 _PAGE: dict[str, Schema] = {

@@ -76,7 +76,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Offer a volume to the project that gets the key in the answer."""
+    """Offer a volume to any project that gets the key in this answer."""
     body = call.body["transfer"]
     calling.project(call)
     ids = call.site.ids

@@ -16,7 +16,7 @@ from innkeeper.systems.volumes import types
 PUBLIC = "os-volume-type-access:is_public"
 SPECS_RULE = "volume_extension:access_types_extra_specs"
 DRIVER_SCOPES = ("volume_backend_name", "resource_class", "trait:", "capabilities:")
-"""Extra specs that only administrators see, because they tell how pools are built."""
+"""Extra specs that only administrators see, because they reveal how pools are built."""
 
 
 def _shown(call: Call, kind: VolumeType) -> dict[str, Any]:
@@ -67,7 +67,7 @@ async def index(call: Call) -> Answer:
         found = [each for each in found if each.name == name]
     specs = calling.mapping(call, "extra_specs").items()
     if specs:
-        # Only by those that the caller sees.
+        # Filter only by the extra specs that the caller may see.
         found = [each for each in found if specs <= _shown(call, each)["extra_specs"].items()]
     if marker is not None:
         places = [place for place, each in enumerate(found) if each.uuid == marker]
@@ -102,12 +102,12 @@ async def create(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Update a volume type's name, description or publicity."""
+    """Update a volume type's name or description, or make it public or private."""
     body = call.body["volume_type"]
     values: dict[str, Any] = {
         name: body[name] for name in ("name", "description") if body.get(name) is not None
     }
-    # The stock client writes the second name.
+    # The stock client sends the second of these names.
     for name in ("is_public", PUBLIC):
         if name in body:
             values["is_public"] = calling.flag(name, body[name])

@@ -1,4 +1,4 @@
-"""These handlers refuse what Innkeeper does not do with volumes, and list that there is none."""
+"""These handlers list no snapshots, backups and the like, and refuse to create them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.routing import Answer, Call, Handler
 
 NOUNS = {"snapshots": "Snapshots", "backups": "Backups of volumes", "groups": "Groups of volumes"}
-"""The collections whose members cannot be created, and what they are."""
+"""The collections with a route that refuses to create members, and their names in the error."""
 DETAILED = (
     *NOUNS,
     "group_snapshots",
@@ -28,7 +28,7 @@ KEYS = {
 
 
 def empty(collection: str) -> Handler:
-    """Return a handler that lists nothing."""
+    """Return a handler that shows an empty list."""
 
     async def listed(call: Call) -> Answer:
         return Answer(200, {KEYS.get(collection, collection): []})
@@ -48,7 +48,7 @@ def refused(collection: str) -> Handler:
 
 
 async def resource_filters(call: Call) -> Answer:
-    """List the filters of lists of volumes."""
+    """List the filters that lists of volumes accept."""
     return Answer(200, {"resource_filters": [{"resource": "volume", "filters": list(FILTERS)}]})
 
 

@@ -113,7 +113,7 @@ async def create(call: Call) -> Answer:
     # The volumes of waiting requests are chosen, claimed and written together.
     new = NewVolume(wanted, call.site.settings.volumes)
     made = await call.decide_together(making_volumes.create_together, new, retry=VOLUMES)
-    # Its pool is not shown, and it has no attachments.
+    # The answer does not show the pool, and a new volume has no attachments.
     shown = view.full(call, made.volume, view.ShownWith({made.kind.id: made.kind}, {}))
     for key in (view.HOST, view.PROJECT, "os-vol-mig-status-attr:migstat"):
         shown.pop(key, None)
@@ -121,14 +121,17 @@ async def create(call: Call) -> Answer:
 
 
 async def explain(call: Call) -> Answer:
-    """Explain which pools a volume could use, and why not the others. Nothing is created."""
+    """Explain which pools a volume could use, and why it could not use the others.
+
+    Nothing is created.
+    """
     wanted = request(call)
     found = await calling.decide(call, lambda tx, here: making_volumes.explain(tx, here, wanted))
     return Answer(200, {"explanation": _for_caller(call, found)})
 
 
 async def explained(call: Call) -> Answer:
-    """Show why a volume is where it is, or why no pool was found for it."""
+    """Show why a volume is in its pool, or why no pool was found for it."""
 
     def read(tx: Tx) -> tuple[Volume, Mapping[str, Any]]:
         volume = calling.one(tx, call)

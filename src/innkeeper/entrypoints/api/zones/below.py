@@ -1,4 +1,4 @@
-"""These handlers serve zone parents, for servers that they had built in this zone or below it."""
+"""These handlers serve zone parents that have servers in this zone or in zones below it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.zones.site_parts import serving_parents
 
 
 async def undo(call: Call) -> Answer:
-    """Have none of these servers of a zone parent. The answer has those that are surely gone."""
+    """Remove servers of a zone parent. The answer lists the servers that are surely gone."""
     neighbours, hop = serving_parents(call)
     ids = call.body["servers"]
     gone = await neighbours.parents.undo(hop.parent, ids, call.initiator(), call.now)

@@ -31,7 +31,7 @@ async def index(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """List child zones, with what polls found out and the number of servers in each."""
+    """List child zones, with the results of the last polls and the number of servers in each."""
     box_of(call)
     found, counts = await call.read(lambda tx: (children.every(tx), children.server_counts(tx)))
     return Answer(200, {"zones": [_whole(each, counts.get(each.id, 0)) for each in found]})
@@ -46,7 +46,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Add a child zone. It is contacted first."""
+    """Contact a child zone, and add it if it answers."""
     box, tree = box_of(call), tree_of(call)
     body = call.body["zone"]
     offset, scale = body.get("weight_offset", 0.0), body.get("weight_scale", 1.0)
@@ -69,7 +69,7 @@ async def create(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Change a child zone. It is contacted if its address, user name or password changes."""
+    """Change a child zone. The service first contacts it if its address or login changes."""
     box, tree = box_of(call), tree_of(call)
     body, uuid = call.body["zone"], call.params["zone_id"]
     values: dict[str, Any] = {name: body[name] for name in FIELDS if name in body}
@@ -81,7 +81,8 @@ async def update(call: Call) -> Answer:
     told: str | None = body.get("password")
     contact = None
     if not CONTACTED.isdisjoint(body):
-        # A password that is lost is set anew, so it is not read if there is a new one.
+        # Do not read the stored password if the body has a new one: the stored one may be
+        # unreadable.
         child, password = await call.read(lambda tx: _child_and_password(tx, uuid, box, told))
         reached = await _reached(
             call,
@@ -122,7 +123,7 @@ async def _reached(call: Call, api_url: str, username: str, password: str) -> Re
 
 
 def _shown(child: ChildZone) -> dict[str, Any]:
-    """Return the keys of the original API, and whether the child is enabled or draining."""
+    """Return a child zone as lists without details show it."""
     return {
         "id": child.uuid,
         "name": child.name,

@@ -1,4 +1,4 @@
-"""This handler tells a zone's name and capabilities, to its parents and its administrators."""
+"""This handler shows a zone's name and capabilities to zone parents and to administrators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from innkeeper.systems.zones import capabilities, children, parents
 
 
 async def describe(call: Call) -> Answer:
-    """Show this zone's name and capabilities, with those of the zones below it."""
+    """Show this zone's name and capabilities. The capabilities include the zones below it."""
     neighbours, caller = call.site.neighbours, call.context
     if caller.hop is None and not caller.is_admin:
         raise Forbidden("Only zone parents and administrators may use this path.")
@@ -30,7 +30,8 @@ async def describe(call: Call) -> Answer:
         own = capabilities.of_table(context.follower.table, seconds(heard_since))
         if hop is not None:
             parents.note_ancestors(tx, hop)
-        # In a cycle, what a child told would count again and again.
+        # Skip zones above this one. In a cycle of zones, their hosts would be counted again and
+        # again.
         others = [each for each in children.every(tx) if each.state.zone_id not in above]
         return capabilities.with_children(own, others, poll_s, call.now)
 

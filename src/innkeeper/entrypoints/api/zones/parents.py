@@ -15,7 +15,7 @@ from innkeeper.systems.zones import parents
 
 PATH = "/v2.1/zones/parents"
 LIMITS = {"instances": "servers_max", "cores": "vcpus_max", "ram": "memory_mb_max"}
-"""The limits as the Compute API names quotas."""
+"""The field of each limit, by the Compute API's name of the quota."""
 
 
 async def index(call: Call) -> Answer:
@@ -74,7 +74,7 @@ async def update(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Let a zone not use this zone any more. Its servers stay."""
+    """Remove a zone parent, which can then no longer use this zone. Its servers stay."""
     box_of(call)
     uuid = call.params["parent_id"]
     await call.write(lambda tx: parents.delete(tx, uuid))

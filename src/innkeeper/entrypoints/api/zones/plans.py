@@ -1,5 +1,6 @@
-"""The handlers of build plans, which have a weight and a sealed entry for each server to create,
-and of boots in the form of 2011.
+"""The handlers of build plans, and of boots in the form of 2011.
+
+A build plan has a weight and a sealed entry for each server to create.
 
 Always true: a plan claims no resources, and the answer names no host. **The lower weight wins** in
 this API, as in the zones API of 2011. Everywhere else the higher weight wins.
@@ -33,8 +34,8 @@ async def select(call: Call) -> Answer:
         )
     hop = call.context.hop
     if hop is not None and not hop.parent.may_write:
-        # Otherwise, each boot there would try in vain to build servers here.
-        raise Forbidden("This zone parent may have no servers built.")
+        # Otherwise, each boot in the zone of this parent would try to build servers here, and fail.
+        raise Forbidden("This zone parent has no right to build servers.")
     _, request = await checked_body(call)
     boot = tree_boot(call, request)
     neighbours = call.site.neighbours

@@ -1,4 +1,4 @@
-"""Routes of trees of zones: child zones, zone parents, and what zones ask each other."""
+"""Routes of trees of zones: child zones, zone parents, and requests between zones."""
 
 from __future__ import annotations
 

@@ -14,12 +14,12 @@ def box_of(call: Call) -> SecretBox:
     """Return the secret box. Raises :class:`Forbidden` unless ``allow_admin_api`` is set."""
     box = call.site.secret_box
     if box is None or not call.site.settings.zoning.allow_admin_api:
-        raise Forbidden("Zones are administered only with the setting allow_admin_api.")
+        raise Forbidden("The administration of zones needs the setting allow_admin_api.")
     return box
 
 
 def tree_of(call: Call) -> ZoneTree:
-    """Return the tree of child zones. Raises :class:`Forbidden` as :func:`box_of`."""
+    """Return the tree of child zones. Raises :class:`Forbidden` if the settings allow no tree."""
     box_of(call)
     neighbours = call.site.neighbours
     if neighbours is None:
@@ -28,7 +28,10 @@ def tree_of(call: Call) -> ZoneTree:
 
 
 def serving_parents(call: Call) -> tuple[Neighbours, Hop]:
-    """Return the zones around this one, and the hop token. Raises :class:`Forbidden` for users."""
+    """Return the zones around this one, and the hop token.
+
+    Raises :class:`Forbidden` if the caller is not a zone parent.
+    """
     neighbours, hop = call.site.neighbours, call.context.hop
     if neighbours is None or hop is None:
         raise Forbidden("Only zone parents may use this path.")

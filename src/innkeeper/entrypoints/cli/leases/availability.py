@@ -63,7 +63,7 @@ class ShowAvailability(ReservationCommand, command.ShowOne):
         what.add_argument("--lease-id", metavar="ID", help="lease to extend")
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
-        """Ask for one of the two."""
+        """Ask for the earliest window, or for the latest end of the lease."""
         dates = {"start_date": parsed_args.start_date, "end_date": parsed_args.end_date}
         if parsed_args.lease_id is not None:
             query = {"lease_id": parsed_args.lease_id, **dates}

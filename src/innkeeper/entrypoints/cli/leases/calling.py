@@ -28,8 +28,9 @@ OPTIONS = {
 """Options for what is to be reserved, by their names in the API."""
 RESOURCE_TYPE = "resource_type"
 QUERY_OWN = frozenset({"start_date", "end_date", "duration_minutes", "lease_id"})
-"""Parameters of the query that are no part of a reservation."""
-# A value may have commas, such as one in JSON. So a pair begins where a name and a "=" follow.
+"""Parameters of the query that do not belong to a reservation."""
+# A value may contain commas, for example in JSON. So a comma separates two pairs only if a name and
+# a "=" follow it.
 _NEXT_PAIR = re.compile(r",(?=[^\s,=\"'\[\]{}]+=)")
 
 
@@ -114,7 +115,7 @@ def intervals(
 
 
 def present(asking: ReservationCommand, query: Mapping[str, Any]) -> datetime:
-    """Return the present moment of the service, at which its availability begins."""
+    """Return the current time of the service: the start of the first interval that it answers."""
     return next(_intervals(_availability(asking, query)))[0]
 
 

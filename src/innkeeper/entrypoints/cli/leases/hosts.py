@@ -46,7 +46,7 @@ class ShowUtilisation(ReservationCommand, command.Lister):
 
 
 class UnsetHost(ReservationCommand):
-    """Remove capabilities of a host; the command of this name in the stock client cannot load."""
+    """Remove capabilities of a host; the stock client's own command fails to load."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("host", metavar="HOST", help="name or ID of the host")

@@ -47,8 +47,8 @@ class ImportPlan:
 
     ``parked`` are providers that are renamed to their uuids, to free their names. ``levels`` and
     ``removed_levels`` are lists of levels. The providers of one level do not depend on each other.
-    ``dropped`` are consumers in the target's state, and ``written`` are consumers in the source's
-    state.
+    ``dropped`` has consumers as they are in the target. ``written`` has consumers as they are in
+    the source.
     """
 
     classes: Sequence[str]

@@ -32,7 +32,7 @@ from innkeeper.entrypoints.cli.placement_import.pictures import (
 from innkeeper.terminal.progress import StepProgress
 
 ROUNDS_MAX = 4
-"""The maximum number of rounds, each of which reads what was new or missing before."""
+"""The maximum number of rounds. Each round reads what was new or missing in the round before."""
 BATCH = 1000
 """The number of requests queued for the threads at a time, which limits their memory."""
 KINDS_SINCE = Version(1, 38)

@@ -22,7 +22,7 @@ from innkeeper.terminal.ending import run_command
 from innkeeper.terminal.progress import Bars, Lines, StepProgress
 
 PARTS_PER_LINE_MIN = 100
-"""A step with fewer parts has lines only at its start and its end."""
+"""A step with fewer parts prints lines only at its start and its end."""
 
 
 def run(options: Mapping[str, Any]) -> int:

@@ -40,7 +40,7 @@ the allocation of one consumer on one provider."""
 
 @dataclass(frozen=True, slots=True)
 class ConsumerWrite:
-    """The state to write for one consumer. With ``removes``, the consumer must not exist."""
+    """The state to write for one consumer. With ``removes``, the consumer is removed."""
 
     consumer: ConsumerPicture
     removes: bool = False

@@ -1,4 +1,4 @@
-"""``openstack pod binding ...`` and ``openstack pod explain``: which project works in which pod."""
+"""``openstack pod binding ...`` and ``openstack pod explain``: which project uses which pod."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class ListBindings(PodsCommand, command.Lister):
 
     arguments: ClassVar[Arguments] = {
         **LONG,
-        "--project": {"metavar": "PROJECT", "help": "only those of this project, by its ID"},
-        "--pod": {"metavar": "POD", "help": "only those to this pod"},
-        "--group": {"metavar": "GROUP", "help": "only those of this group of pods"},
+        "--project": {"metavar": "PROJECT", "help": "only bindings of this project (its ID)"},
+        "--pod": {"metavar": "POD", "help": "only bindings to this pod"},
+        "--group": {"metavar": "GROUP", "help": "only bindings of this group of pods"},
     }
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

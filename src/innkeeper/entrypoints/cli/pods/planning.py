@@ -16,7 +16,7 @@ from innkeeper.entrypoints.cli.pods.pods import add_policy, policy_of
 
 COLUMNS = ("Project", "Group", "Zone", "From", "To", "Reason", "Servers Left", "Volumes Left")
 NEW_PROJECTS = "new projects"
-GIVE = "Give --pod together with what would change, or --add with --availability-zone."
+GIVE = "Give --pod and at least one option to change, or --add and --availability-zone."
 
 
 class TryPods(PodsCommand, command.Lister):
@@ -31,7 +31,7 @@ class TryPods(PodsCommand, command.Lister):
             "action": "append",
             "dest": "filters",
             "metavar": "NAME",
-            "help": "filter in place of those of the settings (repeatable)",
+            "help": "filter to use instead of the filters in the settings (repeatable)",
         },
     }
 
@@ -41,11 +41,16 @@ class TryPods(PodsCommand, command.Lister):
         which.add_argument("--add", metavar="NAME", help="name of the pod that would be added")
         add_pairs(parser, "--tag", "affinity tag of the pod that would be added")
         add_pairs(parser, "--capacity", "capacity of the pod that would be added", "KIND=AMOUNT")
-        add_pairs(parser, "--weigher", "weigher in place of those of the settings", "NAME=NUMBER")
+        add_pairs(
+            parser,
+            "--weigher",
+            "weigher to use instead of the weighers in the settings",
+            "NAME=NUMBER",
+        )
         add_policy(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the moves, and then where new projects would go, where this changes."""
+        """List the moves. Then list new projects whose pod would change."""
         wanted: dict[str, Any] = {
             **self._pods(parsed_args),
             "filters": parsed_args.filters,
@@ -53,7 +58,9 @@ class TryPods(PodsCommand, command.Lister):
         }
         body = {name: value for name, value in wanted.items() if value is not None}
         found = self.call("POST", "dry-run", body={"dry_run": body})["dry_run"]
-        self.log.info("%s would move, and %s would stay.", found["moving"], found["staying"])
+        self.log.info(
+            "%s bindings would move, and %s would stay.", found["moving"], found["staying"]
+        )
         new = (each for each in found["new_projects"] if each["before"] != each["after"])
         return COLUMNS, chain(map(_move, found["moves"]), map(_new_projects, new))
 

@@ -53,13 +53,13 @@ LOGIN = {
     "--project": ("project_name", "NAME", "project of this user"),
 }
 WHOSE = "of this user in the pod"
-"""Which password the options are for."""
+"""Completes the help of the options for the password."""
 NUMBERS = {
-    "--weight": ("weight", "higher ones are preferred"),
-    "--cost": ("cost", "lower ones are preferred, with the weigher cost"),
+    "--weight": ("weight", "number; pods with a higher weight are preferred"),
+    "--cost": ("cost", "number; the weigher cost prefers pods with a lower cost"),
     "--threshold": ("threshold_percent", "percentage of the capacity at which the pod is full"),
 }
-"""Options, with their fields in the API."""
+"""The field in the API and the help of each option with a number."""
 
 
 class ListPods(PodsCommand, command.Lister):
@@ -90,7 +90,7 @@ class CreatePod(PodsCommand, command.ShowOne):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         for option, (field, metavar, text) in LOGIN.items():
             parser.add_argument(option, dest=field, metavar=metavar, required=True, help=text)
-        add_password(parser, f"{WHOSE}; without one, it is asked for")
+        add_password(parser, f"{WHOSE}; default: the command asks for it")
         _add_options(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
@@ -138,7 +138,7 @@ class DeletePods(PodsCommand):
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that are never needed."""
+    """Declare the options that are never required."""
     for option, (field, metavar, text) in TEXTS.items():
         parser.add_argument(option, dest=field, metavar=metavar, help=text)
     add_policy(parser)

@@ -25,11 +25,11 @@ class ListRoutings(PodsCommand, command.Lister):
     """List in which pods servers and volumes live, newest first (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
-        "--resource": {"metavar": "ID", "help": "only that of this server or volume"},
-        "--project": {"metavar": "PROJECT", "help": "only those of this project, by its ID"},
-        "--pod": {"metavar": "POD", "help": "only those to this pod"},
-        "--type": {"metavar": "TYPE", "help": "only those of this type, such as server"},
-        "--begun": {"action": "store_true", "help": "only those of what no pod has confirmed yet"},
+        "--resource": {"metavar": "ID", "help": "only the routing of this server or volume"},
+        "--project": {"metavar": "PROJECT", "help": "only routings of this project (its ID)"},
+        "--pod": {"metavar": "POD", "help": "only routings to this pod"},
+        "--type": {"metavar": "TYPE", "help": "only routings of this type, such as server"},
+        "--begun": {"action": "store_true", "help": "only resources that no pod has confirmed yet"},
     }
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

@@ -42,7 +42,7 @@ KIND_COLUMNS = {
 
 
 class ListProjects(PodsCommand, command.Lister):
-    """List what projects still have in a pod, as while it is drained (administrators only).
+    """List what projects still have in a pod that is drained, for example (administrators only).
 
     The last row has the sums over all projects.
     """
@@ -79,7 +79,7 @@ class ShowUsage(PodsCommand, command.Lister):
         query = {"limit": "1"}
         told = self.call(method, "usage", self.pod_id(parsed_args.pod), query=query)["usage"]
         if told["measured_at"] is None:
-            self.log.warning("The pod was never measured, and counts as one with room.")
+            self.log.warning("The pod was never measured. The policy assumes that it has room.")
         elif told["is_old"]:
             self.log.warning("The measurement is old: it was made at %s.", told["measured_at"])
         return ("Kind", *KIND_COLUMNS), _kinds(told)

@@ -1,4 +1,4 @@
-"""``openstack zone ...``: the child zones of a zone, and what the zone says of itself."""
+"""``openstack zone ...``: the child zones of a zone, and the zone's own name and capabilities."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from innkeeper.entrypoints.cli.passwords import add_password, given_password
 from innkeeper.entrypoints.cli.zones.calling import ZONE, ZONES, zone_id
 
 WHOSE = "that the child made for this zone"
-"""Which password the options are for."""
+"""Completes the help of the options for the password."""
 COLUMNS = {"ID": "id", "Name": "name", "URL": "api_url", "State": "state"}
 LONG_COLUMNS = {
     "Username": "username",
@@ -59,7 +59,7 @@ class ListZones(ComputeCommand, command.Lister):
 
 
 class ShowZone(ComputeCommand, command.ShowOne):
-    """Show a child zone, and what the last polls found out (administrators only)."""
+    """Show a child zone, and the results of the last polls (administrators only)."""
 
     arguments = ZONE
 
@@ -74,11 +74,14 @@ class CreateZone(ComputeCommand, command.ShowOne):
     arguments: ClassVar[Arguments] = {
         "name": {"metavar": "NAME", "help": "name of the child zone in this zone"},
         "url": {"metavar": "URL", "help": "address of its Compute API, which ends with /v2.1"},
-        "--username": {"required": True, "help": "name of the zone parent that the child made"},
+        "--username": {
+            "required": True,
+            "help": "name of the zone parent that the child made for this zone",
+        },
     }
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_password(parser, f"{WHOSE}; without one, it is asked for")
+        add_password(parser, f"{WHOSE}; default: the command asks for it")
         _add_weights(parser)
         parser.add_argument("--disable", action="store_true", help="do not use the child zone yet")
 
@@ -107,15 +110,20 @@ class SetZone(ComputeCommand):
         **ZONE,
         "--name": {"help": "its new name"},
         "--url": {"metavar": "URL", "help": "new address of its Compute API"},
-        "--username": {"help": "new name of the zone parent that the child made"},
+        "--username": {"help": "new name of the zone parent that the child made for this zone"},
     }
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_password(parser, WHOSE)
         _add_weights(parser)
-        _add_switch(parser, "enabled", ("--enable", "use it"), ("--disable", "do not use it"))
-        drain = ("--drain", "boot no more servers there; those that are there stay")
-        _add_switch(parser, "draining", drain, ("--undrain", "boot servers there again"))
+        _add_switch(
+            parser,
+            "enabled",
+            ("--enable", "use the child zone"),
+            ("--disable", "do not use the child zone"),
+        )
+        drain = ("--drain", "boot no more servers in the child; its servers stay")
+        _add_switch(parser, "draining", drain, ("--undrain", "boot servers in the child again"))
         parser.add_argument(
             "--replaced",
             action="store_true",
@@ -176,7 +184,7 @@ class DescribeZone(ComputeCommand, command.ShowOne):
 
 
 def state_of(zone: Mapping[str, Any]) -> str:
-    """Return one word that says whether plans ask a child zone, and else why not."""
+    """Return the state of a child zone in one word: plans ask only active children."""
     if not zone["enabled"]:
         return "disabled"
     if not zone["is_active"]:
@@ -206,7 +214,7 @@ def _readable(zone: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _add_weights(parser: argparse.ArgumentParser) -> None:
-    for name, what in (("offset", "added to"), ("scale", "multiplied with, above 0,")):
+    for name, what in (("offset", "that is added to"), ("scale", "above 0 that multiplies")):
         parser.add_argument(
             f"--weight-{name}",
             type=finite,

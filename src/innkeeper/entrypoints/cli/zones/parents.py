@@ -24,11 +24,11 @@ COLUMNS = {
     "RAM": "ram",
 }
 LIMITS: Arguments = {
-    f"--{name}": {"type": int, "metavar": "N", "help": f"limit of all its {what}; -1 for no limit"}
+    f"--{name}": {"type": int, "metavar": "N", "help": f"limit on the {what}; -1 for no limit"}
     for name, what in (
-        ("instances", "servers"),
-        ("cores", "servers' processors"),
-        ("ram", "servers' memory in MB"),
+        ("instances", "number of its servers"),
+        ("cores", "processors of all its servers"),
+        ("ram", "memory of all its servers, in MB"),
     )
 }
 ROLE: Mapping[str, Any] = {
@@ -58,7 +58,7 @@ class ShowZoneParent(ComputeCommand, command.ShowOne):
 
 
 class CreateZoneParent(ComputeCommand, command.ShowOne):
-    """Let a zone use this zone, and show its password this once (administrators only)."""
+    """Let a zone use this zone; its password is shown only now (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
         "name": {"metavar": "NAME", "help": "user name of that zone in this zone"},
@@ -72,7 +72,7 @@ class CreateZoneParent(ComputeCommand, command.ShowOne):
 
 
 class SetZoneParent(ComputeCommand, command.ShowOne):
-    """Change what a zone parent may do, or make it a new password (administrators only)."""
+    """Change a zone parent's rights, limits or password (administrators only)."""
 
     arguments: ClassVar[Arguments] = {**PARENT, **LIMITS}
 
@@ -84,14 +84,22 @@ class SetZoneParent(ComputeCommand, command.ShowOne):
             dest="roles",
             action="store_const",
             const=(),
-            help="remove all its roles: it can only read",
+            help="remove all its roles; the zone parent can then only read",
         )
         use = parser.add_mutually_exclusive_group()
         use.add_argument(
-            "--enable", dest="enabled", action="store_true", default=None, help="accept it"
+            "--enable",
+            dest="enabled",
+            action="store_true",
+            default=None,
+            help="accept requests of the zone parent",
         )
         use.add_argument(
-            "--disable", dest="enabled", action="store_false", default=None, help="refuse it"
+            "--disable",
+            dest="enabled",
+            action="store_false",
+            default=None,
+            help="refuse requests of the zone parent",
         )
         parser.add_argument(
             "--new-password",
@@ -112,7 +120,7 @@ class SetZoneParent(ComputeCommand, command.ShowOne):
 
 
 class DeleteZoneParents(ComputeCommand):
-    """Let zones not use this zone any more; their servers stay (administrators only)."""
+    """Remove zone parents, which lose access; their servers stay (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
         "parents": {"nargs": "+", "metavar": "PARENT", "help": "name or ID of a zone parent"}

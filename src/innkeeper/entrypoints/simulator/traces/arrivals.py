@@ -1,4 +1,4 @@
-"""Arrival traces have a letter for each server, bars between batches, and a line per 300 seconds.
+"""Arrival traces have a letter for each server, "|" between batches, and a line per 300 seconds.
 
 In addition to ``NAME.txt`` with the arrivals, there are ``NAME.c<second>.txt`` with the durations
 in the same order, ``*flav_map*.txt`` with the meaning of the letters, and ``*interval_map*.txt``

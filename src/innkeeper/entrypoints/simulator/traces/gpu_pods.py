@@ -91,7 +91,7 @@ def _shape(row: TextRow, amounts: dict[str, int], spec: str | None) -> ServerSha
         return ServerShape(name, amounts)
     models = [model for model in spec.split("|") if model]
     if not models:
-        raise row.error(f"gpu_spec is {spec!r}, and must name models with bars between them")
+        raise row.error(f"gpu_spec is {spec!r}, and must name models separated by '|'")
     words = " ".join(f"{comparisons.OR} {model}" for model in models)
     return ServerShape(f"{name} {spec}", amounts, (comparisons.parse(MODEL, words),))
 

@@ -96,7 +96,8 @@ ACTIONS: dict[str, tuple[Callable[[Tx, int, Any, datetime, Owners], Aggregate], 
     "remove_host": (aggregates.remove_host, "host"),
     "set_metadata": (aggregates.set_metadata, "metadata"),
 }
-"""The function and the argument's name for each action. Policy rules end with the action's name."""
+"""The function and the argument's name for each action. The name of each action's policy rule ends
+with the action's name."""
 
 
 async def cache_images(call: Call) -> Answer:
@@ -115,7 +116,7 @@ async def cache_images(call: Call) -> Answer:
 
 
 def _owners(call: Call) -> Owners:
-    """Return the objects that own aggregates, and apply or reject edits of these aggregates."""
+    """Return the owners of aggregates: objects that apply or reject edits of an aggregate."""
     return owned_aggregates.owners(context(call))
 
 

@@ -133,7 +133,8 @@ def decoder_of(body_type: type[T]) -> Callable[[bytes], T | None]:
 def converter_of(body_type: type[T]) -> Callable[[Any], T]:
     """Return a function that returns a valid body as a ``body_type``.
 
-    It converts the body if no decoder has done so, and raises :class:`Invalid`.
+    If a decoder has already converted the body, the function returns the body unchanged. The
+    function raises :class:`Invalid` for values that ``body_type`` rejects.
     """
     convert = converter_to(body_type)
 

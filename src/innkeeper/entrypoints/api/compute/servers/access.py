@@ -65,7 +65,8 @@ async def _find(
     except NotFound as error:
         raise _unknown(uuid) from error
     owner = {"project_id": server.project_id, "user_id": server.user_id}
-    # Policy alone would let a zone parent with the role admin reach servers of others.
+    # Policy alone would let a zone parent with the role admin reach servers of other zones'
+    # projects.
     if not call.context.reaches(server.project_id) or not call.allows(call.rule, **owner):
         raise _unknown(uuid)
     return server, rest

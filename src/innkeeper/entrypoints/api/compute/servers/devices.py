@@ -1,7 +1,7 @@
 """This module reads the block devices of ``POST /servers``, and boots servers with their volumes.
 
-Always true: if the boot is refused, the volumes that were reserved for it are free again, and the
-volumes that were made for it are deleted.
+Always true: after a refused boot, the volumes that were reserved for it are free again, and the
+volumes that were created for it are deleted.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def is_volume_backed(devices: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def volumes_of(devices: Sequence[Mapping[str, Any]]) -> tuple[BlockDevice, ...]:
-    """Return the volumes among the devices of a body. Raises :class:`Invalid` for invalid ones."""
+    """Return the volumes among a body's devices. Raises :class:`Invalid` for invalid devices."""
     return tuple(_volume(each) for each in devices if is_volume(each))
 
 

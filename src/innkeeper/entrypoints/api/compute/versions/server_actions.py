@@ -83,7 +83,7 @@ def _without_arguments(name: str) -> Up:
 
 
 def _forces_named_host(name: str) -> Up:
-    """Return an upgrade that forces the requested host, which older versions did not check."""
+    """Return an upgrade that forces the requested host: older versions did not check the host."""
 
     def up(call: Call) -> None:
         arguments = call.body.get(name, {})

@@ -36,7 +36,7 @@ STEPS = (
     ),
     Step(
         Version(3, 55),
-        "Transfers are under /volume-transfers, too, and tell whether they include snapshots.",
+        "Transfers have a second path, /volume-transfers, and show whether they include snapshots.",
         edges(_SHOWN, down=dropping(_transfers, "no_snapshots")),
     ),
     Step(

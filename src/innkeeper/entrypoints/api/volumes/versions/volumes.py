@@ -33,13 +33,15 @@ def _shared_targets(answer: Answer, call: Call) -> None:
 STEPS = (
     Step(Version(3, 12), "GET /volumes/summary shows the number and the size of volumes."),
     _without(Version(3, 13), "Volumes show their group, which is always null.", "group_id"),
-    _without(Version(3, 21), "Administrators see the provider_id: null.", "provider_id"),
+    _without(Version(3, 21), "Administrators see the provider_id (always null).", "provider_id"),
     Step(
         Version(3, 23),
         "DELETE /volumes/{id} accepts force.",
         (Edge("DELETE", ONE, up=with_options(DeletionOptions, takes_force=False)),),
     ),
-    _ignoring(Version(3, 31), "Lists accept name~ and description~.", "name~", "description~"),
+    _ignoring(
+        Version(3, 31), "Lists accept the filters name~ and description~.", "name~", "description~"
+    ),
     Step(
         Version(3, 42),
         "A volume that is in use can be extended.",
@@ -58,7 +60,7 @@ STEPS = (
         "created_at",
         "updated_at",
     ),
-    _without(Version(3, 61), "Administrators see the cluster_name: null.", "cluster_name"),
+    _without(Version(3, 61), "Administrators see the cluster_name (always null).", "cluster_name"),
     _without(Version(3, 63), "Volumes show the id of their type.", "volume_type_id"),
     _without(Version(3, 65), "Volumes show consumes_quota.", "consumes_quota"),
 )
