@@ -62,7 +62,7 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
 
 
 async def _open(site: Site) -> None:
-    """Take part in the election, in the event loop that serves requests."""
+    """Take part in the election of a leader, in the event loop that serves requests."""
     if site.leadership is not None:
         await site.leadership.start()
 

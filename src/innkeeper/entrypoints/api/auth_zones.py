@@ -1,7 +1,7 @@
 """Authentication of zone parents by hop tokens, in every mode of identity.
 
-Always true: a token is valid for one method, path, query and body. The id of a token is accepted
-once for a request that writes. A zone parent reaches only the routes for servers and plans.
+Always true: a token is valid for one method, path, query and body. For requests that write, the id
+of a token is accepted only once. A zone parent reaches only the routes for servers and plans.
 """
 
 from __future__ import annotations

@@ -59,9 +59,10 @@ def kind_of(path: str) -> str | None:
 
 
 async def settled(call: Call, at: Door) -> None:
-    """Wait until the door has recorded the resources that clients know pods have created.
+    """Wait until the door has recorded all new resources that a request may see.
 
-    Without this, a request could miss a resource whose creation was already answered.
+    The door answers the creation of a resource before the resource is recorded. Without this wait,
+    the next request could miss the resource.
     """
     context = call.context
     if context.is_admin or context.project_id is not None:

@@ -15,7 +15,7 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.entrypoints.api.routing import Api
 
 KEY = "innkeeper.path_project"
-"""The key in the scope of a request under which the project id is passed on."""
+"""The key in the ASGI scope for the project id in the path."""
 
 
 def without(app: Any, apis: Mapping[str, Api]) -> Any:

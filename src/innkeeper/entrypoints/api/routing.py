@@ -48,9 +48,9 @@ class Call:
 
     ``version`` is the requested microversion, which handlers ignore. ``client`` is the client's
     network address, as reported by trusted proxies. ``path_project`` is the project id in the path,
-    in APIs that allow it there. ``address`` is the scheme, host and prefix of
-    this API, for links; ``mount`` is the prefix alone. ``query`` has all values of each parameter,
-    in order. ``raw_body`` is the body as it was received, once it was read. ``options`` express
+    in APIs that allow it there. ``address`` is the scheme, host and prefix of this API, for links;
+    ``mount`` is the prefix alone. ``query`` has all values of each parameter, in order.
+    ``raw_body`` is the body as it was received, or ``None`` before it is read. ``options`` express
     those parts of an older request that the newest body and query cannot express.
 
     ``new_ids`` are the ids of the resources that the call creates, if they were chosen before the

@@ -30,7 +30,7 @@ class SingleFlight(Generic[T]):
 
     async def _run_next(self) -> T:
         if self._running is not None:
-            # Wait only for its end: its result or error is for its own callers.
+            # Wait only until this query ends. Its result or error is for its own callers.
             await asyncio.wait([self._running])
         self._running, self._next = self._next, None
         return await self._query()

@@ -65,7 +65,7 @@ APIS: Mapping[str, Api] = {
 def served_apis(settings: Settings) -> dict[str, Api]:
     """Return the APIs to serve, by name. With an external Keystone, omit the Identity API.
 
-    A door also serves what only pods have.
+    A door also serves routes that only pods implement.
     """
     is_ours = settings.authenticating.auth != "keystone"
     known = dict(APIS)

@@ -4,7 +4,7 @@ The server would need two calls, and would search each header for characters tha
 This module searches all headers at once, and needs a quarter of the time.
 
 Always true: the bytes are those that the server would send. This module leaves an answer to the
-server if the server would refuse it, or if it has headers with a meaning for the connection.
+server if the server would refuse it, or if one of its headers affects the connection.
 """
 
 from __future__ import annotations

@@ -58,7 +58,9 @@ def add(command: argparse.ArgumentParser) -> None:
     placed = command.add_mutually_exclusive_group(required=True)
     placed.add_argument("--hosts", metavar="SPEC", help="the fleet; see below")
     placed.add_argument(
-        "--pods", metavar="SPEC", help="simulate a door with these pods instead; see below"
+        "--pods",
+        metavar="SPEC",
+        help="simulate a door with these pods, instead of hosts; see below",
     )
     command.add_argument("--trace", required=True, metavar="FILE", help="the servers; see below")
     command.add_argument("--machine", metavar="KIND", help="kind of machine, for packing traces")

@@ -67,20 +67,28 @@ class Driver(Protocol):
         """
 
     def build(self, order: Order) -> None:
-        """Build the server. If it raises :class:`DriverFailed`, nothing of the server is left."""
+        """Build the server. If it raises :class:`DriverFailed`, no part of the server is left."""
 
     def destroy(self, order: Order) -> None:
         """Remove the server. Raises :class:`DriverFailed` if the server is still there."""
 
     def change(self, order: Order) -> None:
-        """Carry out one of :data:`OrderKind.CHANGES`. Raises :class:`DriverFailed`."""
+        """Carry out an order of a kind in :data:`OrderKind.CHANGES`.
+
+        Raises :class:`DriverFailed`.
+        """
 
     def change_volume(self, order: Order) -> None:
-        """Carry out one of :data:`OrderKind.VOLUMES`. Raises :class:`DriverFailed`."""
+        """Carry out an order of a kind in :data:`OrderKind.VOLUMES`.
+
+        Raises :class:`DriverFailed`.
+        """
 
     def interrupt(self, order: Order) -> None:
-        """Carry out one of :data:`OrderKind.BESIDE` while another order runs. Raises
-        :class:`DriverFailed`."""
+        """Carry out an order of a kind in :data:`OrderKind.BESIDE` while another order runs.
+
+        Raises :class:`DriverFailed`.
+        """
 
     def close(self) -> None:
         """Release all resources. No order follows."""

@@ -1,4 +1,4 @@
-"""The file with the keys that seal secrets, one key per line. The first key seals.
+"""The file with the keys that seal secrets, one key per line. The first key seals new secrets.
 
 Always true: a file that users other than its owner can access is rejected. The file is created with
 the first secret. It is never created if the database has sealed secrets, because a new key cannot

@@ -27,7 +27,7 @@ def form(fault: Fault) -> tuple[bytes, str]:
 
 
 def _is_of_framework(fault: Fault) -> bool:
-    """Return whether the web framework of Blazar would reject such a request, in its own form."""
+    """Return whether Blazar's web framework would reject the request, in its own form."""
     if fault.status == HTTPStatus.NOT_FOUND:
         return fault.message == UNKNOWN_PATH
     return fault.is_versionless or fault.status in FRAMEWORK_STATUSES

@@ -53,7 +53,7 @@ def project_of(call: Call) -> str:
 
 
 def search_of(call: Call) -> LeaseSearch:
-    """Return the conditions of a query on the listed leases."""
+    """Return the conditions in a query, which listed leases must meet."""
     status = call.last("status")
     known = {shown: each for each, shown in rendering.STATUSES.items()}
     if status is not None and status.upper() not in known:
@@ -95,7 +95,7 @@ async def written_list(leases: Sequence[Lease], show: Callable[[Lease], Any]) ->
 def json_of(leases: Sequence[Lease], show: Callable[[Lease], Any]) -> bytes:
     """Return a list of leases as JSON.
 
-    Each lease is encoded in its own call, because other threads must wait during a call.
+    Each lease is encoded in its own call, because all other threads wait while the encoder runs.
     """
     return b'{"leases":[%b]}' % b",".join(faults.encode(show(each)) for each in leases)
 

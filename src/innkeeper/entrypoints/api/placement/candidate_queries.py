@@ -44,7 +44,7 @@ the search combines the providers of all classes."""
 NAME = "[a-zA-Z0-9_-]{1,64}"
 RESOURCES, REQUIRED, MEMBER_OF, IN_TREE = "resources", "required", "member_of", "in_tree"
 GROUP_WORDS = (RESOURCES, REQUIRED, MEMBER_OF, IN_TREE)
-"""The parameters of a group. A parameter ends with the group's name, its suffix."""
+"""The first words of a group's parameters. The group's name follows as a suffix."""
 LIMIT_PATTERN = "^[1-9][0-9]*$"
 ISOLATE = "isolate"
 POLICIES = ["none", ISOLATE]

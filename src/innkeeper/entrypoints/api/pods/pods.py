@@ -157,7 +157,7 @@ def _iswanted(call: Call, pod: Pod) -> bool:
 def wanted(call: Call, body: Mapping[str, Any]) -> Pod:
     """Return the pod in a body. Bodies of dry runs lack the login.
 
-    Raises the errors of the original API for wrong names.
+    Raises the errors of the original API if the name or the availability zone is missing.
     """
     name = body.get("pod_name", "").strip()
     if not name:

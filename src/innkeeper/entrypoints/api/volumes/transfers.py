@@ -76,7 +76,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Offer a volume to any project that gets the key in this answer."""
+    """Offer a volume. Any project that knows the key in this answer can accept it."""
     body = call.body["transfer"]
     calling.project(call)
     ids = call.site.ids

@@ -34,7 +34,10 @@ async def page(call: Call) -> Answer:
 
 
 def _shown(server: HeldServer) -> dict[str, Any]:
-    """Return a server for its zone parent, whose prefix is removed from all answers to it."""
+    """Return a server for its zone parent.
+
+    The parent's prefix is later removed from the ids, as in all answers to zone parents.
+    """
     return {
         "id": server.uuid,
         "project_id": server.project_id,

@@ -51,7 +51,7 @@ class ListAvailability(ReservationCommand, command.Lister):
 
 
 class ShowAvailability(ReservationCommand, command.ShowOne):
-    """Show the earliest window of a length, or how long a lease can be extended."""
+    """Show the earliest free window of a length, or the latest possible end of a lease."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_demand(parser)

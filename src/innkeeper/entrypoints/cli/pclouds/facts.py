@@ -89,7 +89,7 @@ def _add_size(parser: argparse.ArgumentParser) -> None:
     size.add_argument(
         "--no-size-policy",
         action="store_true",
-        help="remove the policy and keep the hosts; with other policy options, replace it",
+        help="remove the policy and keep the hosts; with other policy options, replace the policy",
     )
 
 

@@ -68,7 +68,8 @@ class AddPcloudHosts(PcloudsCommand, PartialLister):
         "--enable": {"action": "store_true", "help": "let servers be placed on them at once"},
         "--client-token": {
             "metavar": "TOKEN",
-            "help": "a name for this request: repeating it within a day allocates no more hosts",
+            "help": "a name for this request; within a day, a repeated request with this name "
+            "allocates no more hosts",
         },
     }
 

@@ -121,8 +121,8 @@ class DeletePclouds(PcloudsCommand):
         "pclouds": {"nargs": "+", "metavar": "PCLOUD", "help": "name or ID of a pcloud"},
         "--force": {
             "action": "store_true",
-            "help": "delete it even if shelved servers can only be unshelved there; they then "
-            "need other dedicated hosts first",
+            "help": "delete the pcloud even if shelved servers can be unshelved only on it; to "
+            "unshelve these servers, first choose other dedicated hosts for them",
         },
     }
 

@@ -104,7 +104,7 @@ class CreatePod(PodsCommand, command.ShowOne):
 
 
 class SetPod(PodsCommand):
-    """Change a pod; with another login, it is contacted first (administrators only)."""
+    """Change a pod; a new address or login is tried first (administrators only)."""
 
     arguments: ClassVar[Arguments] = {**POD, "--name": {"help": "its new name"}}
 

@@ -1,4 +1,4 @@
-"""``openstack pod usage ...``: how full the pods are, and when they fill."""
+"""``openstack pod usage ...``: how full the pods are, and when they will be full."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KIND_COLUMNS = {
 
 
 class ListProjects(PodsCommand, command.Lister):
-    """List what projects still have in a pod that is drained, for example (administrators only).
+    """List what each project still has in a pod, for example during a drain (administrators only).
 
     The last row has the sums over all projects.
     """

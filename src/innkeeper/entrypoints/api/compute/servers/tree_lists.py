@@ -75,7 +75,7 @@ def is_for_tree(call: Call) -> bool:
     if neighbours is None:
         return False
     if call.context.hop is None and not FOR_ZONES.isdisjoint(call.query):
-        raise Invalid(f"The parameters {', '.join(sorted(FOR_ZONES))} are for zone parents.")
+        raise Invalid(f"Only zone parents may use {', '.join(sorted(FOR_ZONES))}.")
     return call.context.hop is not None or neighbours.tree.routes
 
 
