@@ -81,7 +81,7 @@ def _boots(found: Found) -> str:
         )
         for kind, each in BOOTS.items()
     ]
-    return table(("boot", "median ms", "beside plain", "processor ms", "beside plain"), rows)
+    return table(("boot", "median ms", "/ plain", "processor ms", "/ plain"), rows)
 
 
 def _events(found: Found) -> str:

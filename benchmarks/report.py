@@ -35,8 +35,8 @@ CONFLICTS_MAX = 1.0
 
 DEDICATED = {
     "none": "none",
-    "plain": "500, none asked for",
-    "automatic": "500, half taking plain requests",
+    "plain": "500, none named",
+    "automatic": "500, none named, half automatic",
     "named": "500, one named",
 }
 DEDICATED_MAX = 1.1
@@ -91,7 +91,7 @@ def dedicating(found: Found, variants: Iterable[str]) -> str:
         )
         for wanted in variants
     ]
-    return table(("pclouds", "median us", "p99 us", "time beside none"), rows)
+    return table(("pclouds", "median us", "p99 us", "time / none"), rows)
 
 
 def together(found: Found, hosts: Iterable[int]) -> str:
@@ -118,9 +118,7 @@ def explaining(found: Found, hosts: int) -> str:
         )
         for wanted in ("off", "brief", "full")
     ]
-    return table(
-        ("`explain_decisions`", "boots/s", "processor, us per boot", "time beside off"), rows
-    )
+    return table(("`explain_decisions`", "boots/s", "processor, us per boot", "time / off"), rows)
 
 
 def loading(found: Found, hosts: int) -> str:
@@ -264,9 +262,9 @@ def several(found: Found, kind: str, rows: Iterable[tuple[str, int, int, int]]) 
         for server, hosts, clients, processes in rows
         for name in [figure_name(server, hosts, processes, clients)]
     ]
-    names = ("on", "hosts", "clients", "processes", "empty/s", f"{kind}s/s", "median ms", "p99 ms")
-    more = ("ratio", f"{kind}s per commit", "conflicts, %", "processor us", "of the leader")
-    return table((*names, *more), made)
+    names = ("database", "hosts", "clients", "processes", "empty/s", f"{kind}s/s")
+    more = ("median ms", "p99 ms", "ratio", f"{kind}s per commit", "conflicts, %")
+    return table((*names, *more, "processor us", "of the leader"), made)
 
 
 def memory(found: Found, kind: str, hosts: Iterable[int]) -> str:

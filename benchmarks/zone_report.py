@@ -1,8 +1,8 @@
 """Formats the results about trees of zones as tables, and compares them with their targets.
 
 The target for a tree with one level: a request takes at most 1.2 times as long as in one zone with
-the same hosts, and two round trips more. A round trip is a request to a zone that does nothing. It
-is counted in elapsed time, and in processor time on the longest way.
+the same hosts, plus two round trips. A round trip is a request that makes a zone do nothing.
+Elapsed times are compared, and processor times on the critical path.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LEVELS: Mapping[str, int] = {"tree": 1, "chain": 2}
 MORE_PER_LEVEL = 0.2
 ROUND_TRIPS_PER_LEVEL = 2
 OPERATIONS = {"select": "plan", "create": "boot"}
-TIMES = {"median": "elapsed", "path": "processor, longest way"}
+TIMES = {"median": "elapsed", "path": "processor, critical path"}
 DEADLINE_MAX = 1.2
 """The maximum time of the first plan after a child died, divided by the child's deadline."""
 KNOWN_MAX = 2.0
@@ -50,8 +50,8 @@ def _requests(found: Found, zones: Sequence[int], counts: Sequence[int]) -> str:
                         _share(found, name, shape, size, "path"),
                     )
                 )
-    names = ("request", "zones", "median ms", "processor, all ms", "longest way ms", "root ms")
-    return table((*names, "elapsed beside aim", "longest way beside aim"), rows)
+    names = ("request", "zones", "median ms", "processor, all ms", "critical path ms", "root ms")
+    return table((*names, "elapsed / aim", "critical path / aim"), rows)
 
 
 def _words(shape: str, size: int) -> str:
