@@ -143,7 +143,7 @@ class Paper:
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print the figures, and compare them with the last record; returns the status."""
     wanted = _parser().parse_args(arguments)
-    # This process opens stores too. Like a service, each would log its database.
+    # This process opens stores too. Each of them would log its database, as in a service.
     errors_only = structlog.make_filtering_bound_logger(logging.ERROR)
     structlog.configure(wrapper_class=errors_only)
     extent = QUICK if wanted.quick else FULL
@@ -184,8 +184,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables into a page")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 after a loss over 10 %%")
-    parser.add_argument("--recorded", action="store_true", help="add even a part to the history")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit with status 1 if a figure is worse by over 10 %%",
+    )
+    parser.add_argument(
+        "--recorded",
+        action="store_true",
+        help="add the run to the history even if it is not a full run",
+    )
     parser.add_argument("--unrecorded", action="store_true", help="do not add to the history")
     parser.add_argument(
         "--directory", default=".", help="folder of the temporary databases, on a real disk"
@@ -292,14 +300,14 @@ TITLES = {
     "deciding": "One decision inside the process",
     "dedicating": "One decision at 10,000 hosts, with and without pclouds",
     "leasing": "Leases: 5,000 hosts in the freepool, 10,000 leases in the calendar",
-    "explanations": "Durable boots, by how much of their decisions is recorded",
+    "explanations": "Durable boots, by how much of each decision is recorded",
     "loading": "Reading the host table from SQLite",
     "serving": "Durable POST /servers compared with an empty authenticated POST; no agent runs",
     "together": "One durable POST /servers for 1,000 servers",
     "building": "The same comparison while an agent carries out the builds",
     "agents": "Agents of 10,000 hosts: builds of 1,000 servers at once, heartbeats and reports",
     "placement_claims": "Durable PUT /allocations/{consumer} compared with an empty POST",
-    "volumes": "Durable POST /volumes beside POST /servers, 1,000 hosts; no agent runs",
+    "volumes": "Durable POST /volumes and POST /servers, 1,000 hosts; no agent runs",
     "candidates": "GET /allocation_candidates, one client",
     "several_processes": "Claims and boots through several processes",
     "zones": "Plans and boots over trees of zones with 3,000 hosts each",

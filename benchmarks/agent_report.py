@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from benchmarks.tables import Found, at_most, shown, table
 
 ACTIVE_MAX_S = 2.0
-"""The maximum time from the acceptance of a boot of 1,000 servers until all are ACTIVE."""
+"""The maximum time until all 1,000 servers of an accepted boot are ACTIVE."""
 KINDS = {"few": "4 real ones", "many": "1,000 simulated ones"}
 SENT = {"beat": "heartbeat", "report": "report of a host"}
 

@@ -24,9 +24,10 @@ ADMIN = "admin"
 
 @contextmanager
 def agent_beside(directory: Path, service: Started, hosts: int) -> Iterator[None]:
-    """Run the real agent with its fake driver; the block begins when all its hosts are up.
+    """Run the real agent with its fake driver.
 
-    The block ends when every acknowledged server is built.
+    The block begins when all hosts of the agent are up. It ends when every acknowledged server is
+    built.
     """
     command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
     command += ["--hosts", str(hosts), "--state-dir", str(directory / "agent")]

@@ -21,7 +21,8 @@ from innkeeper.scheduling.simulation.workload import Workload
 
 BIN_S = 300
 SHAPES = 6
-"""The number of most frequent shapes that are kept; all others have a thousandth of the servers."""
+"""The number of most frequent shapes that are kept. Only one server in a thousand has another
+shape."""
 LEVELS = (*(round(each / 20, 2) for each in range(20)), 0.97, 0.98, 0.99, 0.995, 1.0)
 """The levels of the quantiles. They are denser at the end, where few servers live very long."""
 SIZES = (*range(1, 11), 12, 15, 20, 25, 30, 40, 50, 65, 80, 100, 130, 170, 250, 400)
@@ -73,7 +74,7 @@ def _print_arrivals(workload: Workload) -> None:
 
 
 def _with_mean(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return quantiles of the values whose linear interpolation has the values' mean."""
+    """Return quantiles of the values, scaled so that values drawn from them have the same mean."""
     found: npt.NDArray[np.float64] = np.quantile(values, LEVELS)
     drawn = ((found[:-1] + found[1:]) / 2 * np.diff(LEVELS)).sum()
     scaled: npt.NDArray[np.float64] = found * (values.mean() / drawn)

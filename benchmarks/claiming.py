@@ -1,7 +1,7 @@
 """Measures claims over the Placement API: durable PUTs of allocations, compared with empty POSTs.
 
 Providers are created over the API. Each claim is for a new consumer, on a random provider. After
-the run the final state is checked, as after boots.
+the run the final state is checked, as after runs of boots.
 """
 
 from __future__ import annotations

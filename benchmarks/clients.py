@@ -27,8 +27,8 @@ ADMIN = "admin"
 class Question:
     """A request pattern; :mod:`benchmarks.load` describes its placeholders.
 
-    ``refusals`` are the statuses of refusals that do not end the run. Requests of the pattern
-    ``beside`` are sent in turns with those of this one.
+    ``refusals`` are the statuses with which a request may be refused without ending the run. If
+    ``beside`` is given, requests of both patterns are sent in turns.
     """
 
     method: str
@@ -42,7 +42,7 @@ class Question:
 
     @property
     def pattern(self) -> dict[str, Any]:
-        """The part that the load needs."""
+        """The part that :mod:`benchmarks.load` needs."""
         return {
             "method": self.method,
             "path": self.path,
@@ -70,7 +70,7 @@ def ask(
 ) -> dict[str, Any]:
     """Run this many clients for this long; returns the results.
 
-    ``busy_s`` among them is the processor time of the service, and ``busiest_s`` that of its
+    In the results, ``busy_s`` is the processor time of the service, and ``busiest_s`` that of its
     busiest process. ``seed`` determines the random parts of requests.
     """
     command = [sys.executable, "-m", "benchmarks.load", "--port", str(service.port)]
@@ -98,7 +98,7 @@ def ask(
 class Outcome:
     """The results of one kind of request, over all repetitions.
 
-    ``busy_s`` are seconds of processor time of the service for each request.
+    ``busy_s`` has the processor time of the service for each request, in seconds.
     """
 
     rates: list[float] = field(default_factory=list)
@@ -122,6 +122,6 @@ class Outcome:
         yield Figure(f"{name}.busy", median(self.busy_s) * 1e6, "us")
 
     def ratio(self, name: str, yardstick: Outcome) -> Figure:
-        """Return the rate divided by that of ``yardstick``, which was measured in turns with it."""
+        """Return the rate divided by that of ``yardstick``. Both were measured in turns."""
         ratios = [mine / its for mine, its in zip(self.rates, yardstick.rates, strict=True)]
         return Figure(f"{name}.ratio", median(ratios), "", is_rate=True)

@@ -1,8 +1,8 @@
 """Starts temporary database servers to measure on: PostgreSQL, and three Galera nodes.
 
-Always true: the servers are those of the tests, with the settings of crash tests. So every commit
-is flushed to the disk before it is acknowledged. The data is in the system's folder for temporary
-files.
+Always true: the servers are started as the tests start them, with the settings of crash tests. So
+every commit is flushed to the disk before it is acknowledged. The data is in the system's folder
+for temporary files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Missing(Exception):
 
 
 class DatabaseServer(Protocol):
-    """The servers of one kind, and their databases."""
+    """The servers of one kind of database, with their databases."""
 
     def start(self) -> None:
         """Start all servers, and wait until they answer."""

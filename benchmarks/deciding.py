@@ -1,8 +1,8 @@
 """Measures the cost of one decision inside the process, without database and HTTP.
 
 The measured function is the one that the service calls: a driver's ``plan`` with the pipeline of
-the default settings, on columns of a synthetic fleet. Every decision depletes the table for the
-next one.
+the default settings, on columns of a synthetic fleet. Every decision takes its amounts from the
+table, so the next decision finds less capacity.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ POOLED = Case(10_000, pools=20)
 
 
 def cases(host_counts: Sequence[int]) -> list[Case]:
-    """Return one case per number of hosts with their own disks, and some cases without."""
+    """Return a case per number of hosts with their own disks, and a case with disks in pools."""
     return [*map(Case, host_counts), POOLED]
 
 
 def measure(host_counts: Sequence[int], decisions: int, repetitions: int) -> Iterator[Figure]:
-    """Measure the median and 99th percentile of single decisions, and requests of 1,000 servers."""
+    """Measure single decisions (median and 99th percentile), and one request for 1,000 servers."""
     for case in cases(host_counts):
         singles: list[float] = []
         passes: list[float] = []
@@ -100,7 +100,7 @@ def table_of(fleet: Fleet) -> HostTable:
 
 
 def _move_disks(table: HostTable, pool_count: int) -> None:
-    """Move the hosts' disks into pools; each host uses one of them."""
+    """Move the hosts' disks into pools. Each host uses one of the pools."""
     each_gb = np.full(pool_count, table.free["DISK_GB"].sum() // pool_count)
     for column in (table.free, table.used):
         column["DISK_GB"][:] = 0.0

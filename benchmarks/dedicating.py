@@ -1,7 +1,7 @@
-"""Measures the cost of pclouds in a decision, for requests that name one and for plain requests.
+"""Measures the cost of pclouds in a decision, for requests that name a pcloud and for others.
 
-Always true: all tables have the same fleet, and decide the same requests in turns. So other load
-of the machine affects all of them equally.
+Always true: all tables have the same fleet, and decide the same requests in turns. So other load of
+the machine affects all of them equally.
 """
 
 from __future__ import annotations
@@ -18,13 +18,18 @@ from innkeeper.domain.ids import HostIndex
 from innkeeper.snapshot.columns import HostTable
 
 HOSTS, PCLOUDS, OF_EACH = 10_000, 500, 10
-"""The numbers of hosts, of pclouds, and of hosts in each pcloud. Half of the hosts are in one."""
+"""The numbers of hosts, of pclouds, and of hosts in each pcloud. Half of the hosts are in a
+pcloud."""
 BLOCK = 50
 MY_AUTOMATIC = 3
 MINE = "mine"
 KINDS = ("none", "plain", "automatic", "named")
-"""The measured kinds: no pclouds at all; pclouds with plain requests; pclouds of which half take
-plain requests, three of them those of the caller's project; and requests that name a pcloud."""
+"""The measured kinds.
+
+``none`` has no pclouds. With ``plain``, requests name no pcloud. With ``automatic``, they name no
+pcloud either, but half of the pclouds have automatic placement, and three of these belong to the
+requesting project. With ``named``, each request names a pcloud.
+"""
 
 
 def measure(decisions: int, repetitions: int) -> Iterator[Figure]:

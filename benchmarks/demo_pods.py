@@ -1,4 +1,4 @@
-"""Demonstrates a door over two pods: where work goes, when it moves, and what an outage costs.
+"""Demonstrates a door over two pods: where servers go, when that changes, and what an outage costs.
 
 Starts three services as real programs with temporary data and free ports, and calls the door as
 clients do.
@@ -132,14 +132,14 @@ def boot(door: Cloud, name: str) -> str:
 
 
 def report(door: Cloud, pods: dict[str, Cloud]) -> None:
-    """Print which servers the door and each running pod list."""
+    """Print which servers the door lists, and which each running pod lists."""
     for each in (door, *pods.values()):
         if each.process is not None:
             print(f"    {each.name}  servers {each.names(token='admin:lab')}")
 
 
 def main() -> None:
-    """Tell the story."""
+    """Run the demonstration once."""
     with started() as (door, pods):
         say("A door over two pods. The flavor exists at the door only.")
         door.call("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR})
@@ -154,22 +154,22 @@ def main() -> None:
                 "project_name": "admin",
             }
             ids[name] = door.call("POST", f"{PODS}/pods", {"pod": wanted})["pod"]["pod_id"]
-        say("A server and a volume of one project meet in the first pod.")
+        say("A server and a volume of one project are made in the first pod.")
         first = boot(door, "web-1")
         volume = {"volume": {"name": "data", "size": 1}}
         made = door.call("POST", f"{VOLUME}/volumes", volume, token=USER)["volume"]
         report(door, pods)
         print(f"    p1  volumes {pods['p1'].names('volumes', 'admin:lab')}")
-        say("The first pod goes into maintenance: new work goes to the second one.")
+        say("The first pod goes into maintenance: new servers go to the second pod.")
         door.call("PUT", f"{PODS}/pods/{ids['p1']}", {"pod": {"maintenance": True}})
         second = boot(door, "web-2")
         report(door, pods)
-        say("A volume of one pod is not attached to a server of another one.")
+        say("A volume in one pod cannot be attached to a server in another pod.")
         path = f"{COMPUTE}/servers/{second}/os-volume_attachments"
         body = {"volumeAttachment": {"volumeId": made["id"]}}
         status, told = door.ask("POST", path, body, token=USER)
         print(f"    {status}: {told['badRequest']['message']}")
-        say("The second pod fails. Lists are partial, and its server answers 503.")
+        say("The second pod fails. Lists are partial, and a request for its server gets a 503.")
         pods["p2"].stop()
         told = door.call("GET", f"{COMPUTE}/servers?all_tenants=1")
         found = [each["name"] for each in told["servers"]]

@@ -1,4 +1,4 @@
-"""Demonstrates a tree of zones: one boot over four services, and what happens if one of them fails.
+"""Demonstrates a tree of zones: one boot over four services, and the failure of one of them.
 
 Starts four zones as real programs, each with simulated hosts, temporary data and a free port, and
 calls them as clients do.
@@ -28,7 +28,7 @@ SERVERS = 6
 HOSTS = {"root": 1, "east": 2, "west": 1, "edge": 2}
 """The zones, each with its number of hosts."""
 PARENTS = {"edge": "east", "east": "root", "west": "root"}
-"""Each child zone, with the zone above it. A zone is linked before the zone above it."""
+"""Each child zone, with its parent. They are linked in this order, the lowest zones first."""
 COMPUTE = "/compute/v2.1"
 WITHIN_S = 60.0
 SETTINGS = {
@@ -37,7 +37,8 @@ SETTINGS = {
     "ZONE_POLL_INTERVAL_S": "1",
     "ZONE_FAILURES_TO_OFFLINE": "60",
 }
-"""Settings of all zones. A zone that fails stays in plans, so that the plans show the failure."""
+"""Settings of all zones. A zone that fails is still asked for plans, so that the plans show the
+failure."""
 KEY_BYTES = 32
 
 
@@ -103,7 +104,7 @@ class DemoZone:
         return self.call(method, path, body, token=token)
 
     def is_up(self) -> bool:
-        """Return whether all its hosts are there."""
+        """Return whether all hosts of the zone are up."""
         try:
             found = self.call("GET", "/os-hypervisors/detail")["hypervisors"]
         except OSError:
@@ -138,7 +139,7 @@ def started() -> Iterator[dict[str, DemoZone]]:
 
 
 def wait(is_so: Callable[[], bool]) -> None:
-    """Poll as the other demonstration does, with more time for four services."""
+    """Poll until ``is_so`` returns true. Four services need more time than one."""
     wait_until(is_so, within_s=WITHIN_S)
 
 
@@ -200,7 +201,7 @@ def tell_of_failure(zones: Mapping[str, DemoZone]) -> None:
     """Stop a zone, show what the others say, and start it again."""
     root, east = zones["root"], zones["east"]
     lost = east.servers()[0]
-    say("East stops, and with it the way to edge. Plans still come, and say what is missing:")
+    say("East stops, so edge cannot be reached. Plans are partial, and name the missing zone:")
     east.stop()
     plan = root.told("POST", "/zones/select", wanted("plan", 1), token=ADMIN)
     print(f"  is_partial: {plan.get('is_partial')}, missing_zones: {plan.get('missing_zones')}")
@@ -216,7 +217,7 @@ def tell_of_failure(zones: Mapping[str, DemoZone]) -> None:
 
 
 def status_at(zone: DemoZone, uuid: str) -> str | None:
-    """Return the status of a server as a zone tells it; ``None`` without an answer."""
+    """Return the status of a server according to a zone; ``None`` if the zone does not know it."""
     status, _, answer = zone.ask("GET", f"/servers/{uuid}", token=USER)
     return str(answer["server"]["status"]) if status == http.client.OK else None
 

@@ -1,9 +1,9 @@
-"""Measures the cost of recording with each server why it was placed where it is.
+"""Measures the cost of recording, with each server, why it was placed on its host.
 
-Groups of boots are decided and committed inside this process, as the writer thread does: each
-group in one commit, with the full record (``full``), the default record (``brief``) or none
-(``off``). The kinds take turns on one database, so that its growth and other load of the machine
-affect all kinds equally.
+Boots are decided and committed in groups inside this process, as the writer thread does it. Each
+group has one commit. The groups have the full record (``full``), the default record (``brief``) or
+no record (``off``). The kinds take turns on one database, so that its growth and other load of the
+machine affect all kinds equally.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Plan:
 
 
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
-    """Measure the rates of boots with and without explanations, and the cost of explanations."""
+    """Measure the rates of boots with each kind of record, and the cost of the records."""
     filled(directory, Fleet(plan.hosts, allocations=9 * plan.hosts))
     store = store_in(directory)
     try:
@@ -65,7 +65,8 @@ def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
 def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
     """Return the seconds and the processor seconds of each group, by kind.
 
-    Both are returned, because a disk that flushes slowly would hide the processor time.
+    On a disk that flushes slowly, the elapsed time hardly shows differences in processor time. So
+    both are returned.
     """
     executors = {kind: _executor(store, kind) for kind in KINDS}
     dice = random.Random(1)
@@ -73,7 +74,7 @@ def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
     for turn in range(WARM_UPS + plan.rounds):
         for kind in dice.sample(KINDS, len(KINDS)):
             executor = executors[kind]
-            # The first boot catches up with the writes of the other kinds, and is not measured.
+            # The first boot reads what the other kinds have written, so it is not measured.
             carry_out(store, executor, [_step(dice)])
             steps = [_step(dice) for _ in range(plan.group)]
             started_s, busy_since_s = time.perf_counter(), time.thread_time()

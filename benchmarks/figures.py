@@ -19,7 +19,7 @@ class Figure:
     is_rate: bool = False
 
     def loss(self, before: float) -> float:
-        """Return the loss since ``before``, as a share of it; negative if the figure improved."""
+        """Return the loss since ``before`` as a share of it. A negative loss is an improvement."""
         if before <= 0 or self.value <= 0:
             return 0.0
         return before / self.value - 1 if self.is_rate else self.value / before - 1

@@ -36,9 +36,10 @@ ROWS_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """The size of the cloud. ``allocations`` is a number of rows; each consumer has three.
+    """The size of the cloud.
 
-    If ``shape`` is given, all hosts have it.
+    ``allocations`` is the number of rows of allocations. Each consumer has three rows. If ``shape``
+    is given, all hosts have it.
     """
 
     hosts: int
@@ -87,8 +88,8 @@ def host_name(index: int) -> str:
 def insert_rows(store: Store, table: sa.Table, rows: Iterator[dict[str, Any]]) -> None:
     """Write many rows, in transactions of limited size.
 
-    The other nodes of a cluster would apply a single large transaction long after its commit, and
-    readers there would wait for it.
+    In a Galera cluster, the other nodes would apply one large transaction long after its commit.
+    Readers on these nodes would wait for it.
     """
     while some := list(islice(rows, ROWS_AT_ONCE)):
         with store.write() as tx:

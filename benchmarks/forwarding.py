@@ -1,12 +1,13 @@
-"""Measures requests through a door over pods, beside the same requests at the pods.
+"""Measures requests through a door over pods, compared with the same requests at the pods.
 
-Always true: a request at the door and one at a pod are sent in turns. Servers through the door are
-recorded there, and on the disk of their pod, when the answer arrives. After the runs the servers of
-the door are counted. A run that lost one has no figures.
+Always true: the same kind of request is sent to the door and to a pod in turns. A server that is
+created through the door is recorded there, and is on the disk of its pod, before the answer
+arrives. After the runs the servers at the door are counted. A run that lost a server has no
+figures.
 
-All pods share the cores of one machine, so the elapsed time of a list over several pods shows
-mostly how many cores there are. *The longest way* is the processor time of the door, and of the pod
-that worked most.
+All pods share the cores of one machine, so the elapsed time of a list over several pods mostly
+shows how many cores there are. So the *critical path* is measured too: the processor time of the
+door plus that of the pod that worked most.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ LIMIT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Says how much work to measure. ``servers`` are those of the project before."""
+    """Says how much work to measure. The project has ``servers`` servers before the measurement."""
 
     pod_counts: Sequence[int]
     hosts: int
@@ -100,7 +101,7 @@ def _in_turns(
     ask_door: Callable[[int], object],
     ask_pod: Callable[[int], object],
 ) -> _Timing:
-    """Ask both in turns, after some requests that are not counted."""
+    """Ask the door and the pod in turns, after some requests that are not counted."""
     at_door: list[float] = []
     at_pod: list[float] = []
     busy_s = 0.0
@@ -120,7 +121,7 @@ def _timed(act: Callable[[int], object], number: int) -> float:
 
 
 def _lists(name: str, at: MeasuredDoor, plan: Plan) -> Iterator[Figure]:
-    """Measure lists of all servers at the door, and of each pod's own ones at the pods."""
+    """Measure lists of all servers at the door, and of each pod's own servers at the pod."""
     clouds = (at.door, *at.pods)
     took: dict[str, list[float]] = {each.name: [] for each in clouds}
     at_once: list[float] = []
@@ -160,12 +161,12 @@ def _listed(cloud: MeasuredCloud, _number: int) -> None:
 
 
 def _listed_at(pod: MeasuredCloud, _number: int) -> None:
-    """Ask a pod itself for what the door asks it for."""
+    """Send a pod the request that the door sends to it."""
     pod.listed(LIMIT, AS_THE_DOOR)
 
 
 def _listed_at_once(clouds: Sequence[MeasuredCloud], _number: int) -> None:
-    """Ask all clouds at once, and wait for the slowest, as a door that does nothing else."""
+    """Ask all clouds at once, and wait for the slowest one. A door must do at least this."""
     with ThreadPoolExecutor(len(clouds)) as threads:
         list(threads.map(lambda each: each.listed(LIMIT, AS_THE_DOOR), clouds))
 

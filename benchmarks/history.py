@@ -15,7 +15,8 @@ FILE = Path(__file__).parent / "history.jsonl"
 LOSS_MAX = 0.10
 """A figure that is worse by more than this is reported as a loss."""
 WATCHED_ENDINGS = (".rate", ".median", ".of_1000", ".read", ".ratio", ".after", ".path")
-"""Endings of the names of figures to compare. Tails and start times vary too much between runs."""
+"""Endings of the names of figures to compare. The 99th percentiles and start times vary too much
+between runs."""
 
 
 def record(machine: Machine, figures: Sequence[Figure]) -> dict[str, Any]:
@@ -38,7 +39,8 @@ def append(line: dict[str, Any], file: Path = FILE) -> None:
 def last(kind: str, file: Path = FILE) -> dict[str, Any] | None:
     """Return the newest record of a machine of this kind, with the newest value of each figure.
 
-    Some records have only a part of the figures. ``commits`` are those of the figures.
+    Some records have only a part of the figures. ``commits`` has the commit at which each figure
+    was measured.
     """
     if not file.exists():
         return None

@@ -79,7 +79,7 @@ class Unsafe(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of acknowledged object; ``expected`` is the row of each object without its id."""
+    """One kind of acknowledged object. ``expected`` is the row of each object without its id."""
 
     word: str
     query: str
@@ -89,15 +89,16 @@ class Kind:
 SERVERS = Kind("server", PLACED, (CLASSES_HELD, 1, 1))
 CONSUMERS = Kind("consumer", HELD, (CLASSES_HELD, 1))
 VOLUMES = Kind("volume", STORED, (1, 1))
-"""Volumes with one allocation, which is of their size on their pool."""
+"""Volumes that have exactly one allocation: of their size, on their pool."""
 LEASED_SERVERS = Kind("server", BOOTED, (CLASSES_HELD, 0))
-"""Servers with their amounts on their own host, and nothing elsewhere except a slot there."""
+"""Servers that have their amounts on their own host, and no other allocation except a slot
+there."""
 LEASES = Kind("lease", LEASED, (1, 1))
-"""Leases with one reservation, which has as many units as it asked for."""
+"""Leases that have one reservation, which holds as many units as it requested."""
 
 
 def judge(directory: Path, acknowledged: Sequence[str]) -> None:
-    """Raise :class:`Unsafe` unless exactly the acknowledged servers exist, all placed."""
+    """Raise :class:`Unsafe` unless exactly the acknowledged servers exist, each with a host."""
     _judge(directory, None, {SERVERS: acknowledged})
 
 
@@ -107,7 +108,7 @@ def judge_claims(directory: Path, acknowledged: Sequence[str]) -> None:
 
 
 def judge_volumes(directory: Path, servers: Sequence[str], volumes: Sequence[str]) -> None:
-    """Raise :class:`Unsafe` unless exactly these servers and volumes exist, all placed."""
+    """Raise :class:`Unsafe` unless exactly these servers and volumes exist, with allocations."""
     _judge(directory, None, {SERVERS: servers, VOLUMES: volumes})
 
 
@@ -139,7 +140,7 @@ def _judge(directory: Path, url: str | None, acknowledged: Mapping[Kind, Sequenc
 
 
 def problems(store: Store, acknowledged: Mapping[Kind, Sequence[str]]) -> Iterator[str]:
-    """Yield the violations in a database with exactly these acknowledgements, in words."""
+    """Yield a sentence for each violation in a database that should have exactly these objects."""
     with store.read() as tx:
         for host, class_id, used in tx.execute(sa.text(OVERSOLD)):
             yield f"Host {host} has allocations of {used} of class {class_id}, over its capacity."

@@ -1,6 +1,6 @@
 """Sends requests about leases, one after the other, and measures each of them.
 
-The times are those of the client, and the processor times those of all threads of the service.
+Elapsed times are those of the client. Processor times are those of all threads of the service.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ WARM_UPS = 5
 TIMEOUT_S = 60.0
 ACTIVE_WITHIN_S, LOOK_AGAIN_S = 30.0, 0.1
 SMALL = {"VCPU": FLAVOR["vcpus"], "MEMORY_MB": FLAVOR["memory_mb"], "DISK_GB": FLAVOR["disk_gb"]}
-"""The amounts of the slots that servers are booted into: those of the ordinary flavor."""
+"""The amounts of the slots for measured servers, which are those of the ordinary flavor."""
 AS_TEXT = {None: None, True: "true", False: "false"}
 Timing = tuple[float, float]
-"""Seconds that a request or a decision took, and processor seconds."""
+"""The elapsed seconds and the processor seconds of a request or a decision."""
 
 
 def body_of(
@@ -93,13 +93,13 @@ class LeaseClient:
         return lease
 
     def refused(self, body: Mapping[str, Any]) -> None:
-        """Request a lease that does not fit, and get a later window in which it would."""
+        """Request a lease that does not fit. The refusal must name a later start that fits."""
         found = self._send("POST", LEASES, body, http.client.CONFLICT)
         if b"earliest_start_date" not in found:
             raise RuntimeError(f"The refusal names no later window: {found[:500]!r}")
 
     def availability(self, query: str) -> None:
-        """Ask when units are free."""
+        """Query at which times hosts or slots are free."""
         self._send("GET", f"{AVAILABILITY}?{query}", None, http.client.OK)
 
     def page(self, size: int) -> None:
@@ -124,7 +124,7 @@ class LeaseClient:
         return reservation
 
     def boot(self, changes: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
-        """Boot a server. ``changes`` are parts of it that differ from a plain one."""
+        """Boot a server. ``changes`` are the fields that differ from those of a plain boot."""
         body: dict[str, Any] = json.loads(BOOT_BODY)
         body["server"] |= changes
         if hints:

@@ -1,11 +1,11 @@
-"""Builds a freepool with leases: rows that the service would have written, in bulk.
+"""Builds a freepool with leases. It writes the rows in bulk that the service would have written.
 
-Half of the hosts have leases of whole hosts, and the other half leases of slots. Each host has
-lanes: one for whole hosts, and several for slots. A lease takes the next lanes in turn, for a time
-after the last lease there.
+Half of the hosts have leases of whole hosts, and the other half have leases of slots. Each host has
+lanes: one lane for whole hosts, or several for slots. The leases in one lane follow each other.
+Each new lease takes the next lanes in turn, and begins there after the last lease.
 
-Always true: the same size and seed result in the same leases. No host is held beyond what it has,
-because leases in one lane follow each other. All leases begin in the future.
+Always true: the same size and seed result in the same leases. No more is held on a host than it
+has, because leases in one lane never overlap. All leases begin in the future.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ SLOT = {"VCPU": 4, "MEMORY_MB": 16_384, "DISK_GB": 100}
 """The amounts of one slot. The smallest hosts have room for eight."""
 SLOT_SIZES = {"vcpus": 4, "memory_mb": 16_384, "disk_gb": 100}
 SLOT_LANES = 3
-"""Leases of slots that may overlap on one host."""
+"""The number of leases of slots that may overlap on one host."""
 SLOTS_PER_HOST = 2
 WHOLE_MAX, SHARED_MAX = 6, 4
 """The maximum number of hosts of one lease."""
 HOUR = timedelta(hours=1)
 WHOLE_HOURS, SHARED_HOURS, GAP_HOURS = (6, 96), (24, 288), (1, 48)
 RUSH_IN = timedelta(days=1)
-"""The rush is the leases that all begin at the same moment, this long after the others' first."""
+"""The leases of the *rush* all begin at the same moment. That is so long after the first start of
+the other leases."""
 RUSH_HOURS = 24
 WARNING = timedelta(hours=1)
 FREEPOOL = "freepool"
@@ -47,7 +48,7 @@ PROJECTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """The size of a calendar: hosts of the freepool, leases, and those of them in the rush."""
+    """The size of a calendar: hosts of the freepool, leases, and leases in the rush."""
 
     hosts: int
     leases: int
@@ -73,7 +74,10 @@ class PlannedLease:
 
 @dataclass(slots=True)
 class _Lanes:
-    """Lanes of one kind: the host of each, and since when it is free. They are taken in turn."""
+    """Lanes of one kind, which are taken in turn.
+
+    For each lane, it has the host and the time from which it is free.
+    """
 
     hosts: Sequence[int]
     hours: tuple[int, int]
@@ -82,7 +86,7 @@ class _Lanes:
     at: int = 0
 
     def take(self, count: int) -> list[int]:
-        """Return the next lanes, which are of different hosts."""
+        """Return the next lanes. All of them are on different hosts."""
         taken = [(self.at + each) % len(self.hosts) for each in range(count)]
         self.at = (self.at + count) % len(self.hosts)
         return taken
@@ -147,7 +151,7 @@ def begin_rush(store: Store, now: datetime, at: datetime) -> int:
 
 
 def starts_in(store: Store, at: datetime) -> dict[str, int]:
-    """Return the numbers of the starts that are due at a moment, by their state."""
+    """Return how many of the starts that are due at a moment are in each state."""
     events = leases.lease_events
     query = (
         sa.select(events.c.state, sa.func.count())

@@ -1,8 +1,8 @@
 """Measures leases: decisions on the calendar, requests over HTTP, due events, and reserved boots.
 
-Always true: all parts have the same calendar. The service's processor time is measured beside the
-time of each request, because other load of the machine does not change it. After the runs the final
-state is checked. A run that lost a lease or held a host twice has no figures.
+Always true: all parts have the same calendar. With the time of each request, the service's
+processor time is measured, because other load of the machine hardly changes it. After the runs the
+final state is checked. A run that lost a lease or held a host twice has no figures.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from innkeeper.systems.leases.context import LeaseContext
 PROJECT = TOKEN.partition(":")[2]
 A_DAY_S = 86_400.0
 DAYS, HOURS_MAX = 30, 48
-"""Measured leases are within so many days, and at most so many hours long."""
+"""Measured leases begin within so many days, and last at most so many hours."""
 BUSY_DAYS = 10
-"""In these days, leases may be refused, because most hosts are held."""
+"""In these first days most hosts are held, so leases may be refused."""
 WARM_UPS = 5
 DEMANDS = {
     "hosts": Demand(2, 4),
@@ -49,10 +49,10 @@ DEMANDS = {
 }
 """The measured demands: whole hosts, and slots of each affinity."""
 SHARE_REFUSED = 0.9
-"""Requests for this share of all hosts are refused, and name a later window. A host has room for
-two large slots on average."""
+"""Requests for this share of all hosts are refused, and the refusal names a later start. On
+average, a host has room for two large slots."""
 EVERY = 8
-"""A refused slot is as large as so many others: it takes the whole of one of the smallest hosts."""
+"""A large slot is as large as so many ordinary slots. It fills one of the smallest hosts."""
 PAGE = 1_000
 _SIZE = "&".join(f"{name}={size}" for name, size in SLOT_SIZES.items())
 QUESTIONS = {
@@ -69,7 +69,7 @@ START_MARGIN_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Says how much work to measure: the calendar, decisions, requests of a kind, and boots."""
+    """Says how much to measure: the calendar, decisions, requests of each kind, and boots."""
 
     calendar: Leased
     other_hosts: int
@@ -123,7 +123,7 @@ def _refuse(table: HostTable, demand: Demand, window: Window, context: LeaseCont
 
 
 def _refused(hosts: int) -> dict[str, Demand]:
-    """Return demands that do not fit soon: of whole hosts, and of slots of each affinity."""
+    """Return demands for whole hosts and for slots of each affinity. None of them fits soon."""
     many = int(SHARE_REFUSED * hosts)
     every = {name: EVERY * amount for name, amount in SLOT.items()}
     return {
@@ -227,7 +227,7 @@ def _boots(client: LeaseClient, plan: Plan) -> Iterator[Figure]:
 
 
 def _rush(place: Path, plan: Plan, now: datetime) -> Iterator[Figure]:
-    """Measure how long after their common due time many leases begin, and are active."""
+    """Measure when leases with one due time have begun to start, and when they are active."""
     store = store_in(place)
     try:
         with started(place, ALIVE_WITHOUT_AGENT) as service:
@@ -250,7 +250,7 @@ def _rush(place: Path, plan: Plan, now: datetime) -> Iterator[Figure]:
 
 
 def _watch(store: Store, at: datetime, count: int) -> tuple[float, float]:
-    """Wait until all starts are begun, and until they are done; return the seconds since then."""
+    """Return the seconds from the due time until all starts are begun, and until all are done."""
     begun_s: float | None = None
     while True:
         since_s = (wiring.now() - at).total_seconds()

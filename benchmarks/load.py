@@ -1,9 +1,9 @@
 """Generates the load: clients that send requests in sequence, each on its own connection.
 
 The load runs in a separate process (``python -m benchmarks.load``). It does little work for each
-response, because it shares the machine with the service. While boots are answered, Linux runs it
-on the processor of the thread that sends the responses. It is a closed loop: a client sends its
-next request once the last one is answered.
+response, because it shares the machine with the service. Linux often runs it on the same processor
+as the thread that sends the responses. It is a closed loop: a client sends its next request when
+the previous one is answered.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MARK = b"@@@@@@@@"
 NEW_UUID = b"eeeeeeee-eeee-4eee-8eee-eeeeeeeeeeee"
 """A placeholder in a path for a new random UUID for each request."""
 PICK = b"dddddddd-dddd-4ddd-8ddd-dddddddddddd"
-"""A placeholder in a path or a body for a random one of the given UUIDs."""
+"""A placeholder in a path or a body for one of the given UUIDs, chosen at random."""
 STRAY_ANSWERS_KEPT = 5
 PLACED = b'"status":"creating"'
-"""What the body of a volume has that was given a pool."""
+"""The body of a volume contains this text if the volume was given a pool."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Tally:
 
 
 class Maker:
-    """Makes requests from patterns, which take turns."""
+    """Makes requests from patterns. The patterns take turns."""
 
     def __init__(self, patterns: Sequence[bytes], picks: list[str], seed: int) -> None:
         self._patterns = patterns
@@ -120,7 +120,7 @@ class Client(asyncio.Protocol):
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Finish, expected or not; a missing answer is counted as status 0."""
+        """Finish. If an answer is still missing, it is counted as status 0."""
         if not self._transport.is_closing() or exc is not None:
             self._tally.statuses[0] = self._tally.statuses.get(0, 0) + 1
         if not self._done.done():
@@ -151,7 +151,7 @@ class Client(asyncio.Protocol):
 
 
 async def run(port: int, clients: int, seconds: float, make_client: Callable[..., Client]) -> Tally:
-    """Keep ``clients`` clients busy for ``seconds``; waits for the response to every request."""
+    """Keep ``clients`` clients busy for ``seconds``, and then wait for all responses."""
     loop = asyncio.get_running_loop()
     tally = Tally(stop_at=time.perf_counter() + seconds)
     dones = [loop.create_future() for _ in range(clients)]

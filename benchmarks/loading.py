@@ -1,7 +1,7 @@
 """Measures how long a service takes to read its host table from SQLite, and to become ready.
 
-The reading alone is measured inside this process. A real service is measured from its start to its
-first success at ``/readyz``.
+The time for reading alone is measured inside this process. The time to become ready is that of a
+real service, from its start until ``/readyz`` first succeeds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Describes the machine, the program and the database of a run, which its figures depend on.
+"""Describes the machine, the program and the database, on which the figures of a run depend.
 
 Always true: a description contains no path, user or address, so records can be published.
 """
@@ -41,11 +41,11 @@ class Machine:
     commit: str
     flush_us: float
     """Median microseconds to write a little and flush it to the disk. A durable write cannot be
-    faster. If it is only a few microseconds, the disk acknowledges without writing."""
+    faster. If it takes only a few microseconds, the disk acknowledges before it has written."""
 
     @property
     def kind(self) -> str:
-        """The kind of machine; only runs on machines of the same kind are compared."""
+        """The kind of machine. Only runs on machines of the same kind are compared."""
         return f"{self.cpu}, {self.cores} cores, Python {self.python}"
 
     def facts(self) -> dict[str, Any]:

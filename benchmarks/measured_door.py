@@ -1,7 +1,7 @@
 """Starts a door over pods with many hosts as real programs, and sends them requests.
 
-Always true: door and pods get the same requests, from one client with one connection to each.
-Processor times are those of all threads of a process.
+Always true: the door and the pods get the same requests. One client sends them all, on one
+connection to each service. Processor times are those of all threads of a process.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from benchmarks.running import ALIVE_WITHOUT_AGENT, Started, filled, started
 
 COMPUTE, PODS = "/compute/v2.1", "/pods/v1.0"
 DIRECT = "bencher:direct"
-"""The user of the servers that are made at the pods. The door knows nothing of this project."""
+"""The user whose servers are made directly at the pods. The door does not know its project."""
 PROJECT = TOKEN.partition(":")[2]
 AS_THE_DOOR = f"{ADMIN}:{PROJECT}"
-"""The caller for which the door lists the servers of a pod. Pods send their hosts to it, too."""
+"""The caller as which the door lists a pod's servers. A pod also sends the hosts to this caller."""
 TIMEOUT_S = 60.0
 ALLOCATIONS_PER_HOST = 9
 SETTLED_S = 0.02
-"""A service may still work for a moment after its answer."""
+"""The time in which a service may still work after its answer."""
 BATCH = 100
 KEPT_OPEN_S = 3.0
-"""After a longer pause a new connection is opened: services close idle ones after five seconds."""
+"""After a longer pause, a new connection is opened, because services close connections that were
+idle for five seconds."""
 KEY = {
     "name": "measured",
     "type": "ssh",
@@ -44,7 +45,7 @@ DOOR = {
     "INNKEEPER_ROLE": "gateway",
     "INNKEEPER_REGION_NAME": "Top",
     "INNKEEPER_APIS": SERVICES,
-    # A quota is counted with each create, so it must be high and not unlimited.
+    # Unlimited quotas are not counted. The measured creates must count them, so they are high.
     "INNKEEPER_QUOTA_INSTANCES": "100000",
     "INNKEEPER_QUOTA_CORES": "1000000",
     "INNKEEPER_QUOTA_RAM": "1000000000",
@@ -123,14 +124,14 @@ SERVER = {
 
 @dataclass(slots=True)
 class MeasuredDoor:
-    """A door and its pods, and the ids of the pods."""
+    """A door, its pods, and the ids of the pods at the door."""
 
     door: MeasuredCloud
     pods: Sequence[MeasuredCloud]
     ids: Mapping[str, str]
 
     def bind(self, pod: MeasuredCloud) -> None:
-        """Let the next servers of the project be made in a pod."""
+        """Bind the project to a pod, so that its next servers are made there."""
         wanted = {"project_id": PROJECT, "pod_id": self.ids[pod.name]}
         self.door.call("POST", f"{PODS}/bindings", {"pod_binding": wanted})
 
@@ -147,7 +148,7 @@ class MeasuredDoor:
 
 @contextmanager
 def running(directory: Path, pods: int, hosts: int) -> Iterator[MeasuredDoor]:
-    """Run a door and so many pods, which know a flavor and a key pair, until the block ends."""
+    """Run a door and so many pods until the block ends. All know a flavor and a key pair."""
     with ExitStack() as ends:
         clouds = []
         for number in range(pods + 1):

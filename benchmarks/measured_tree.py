@@ -63,7 +63,7 @@ class MeasuredZone:
         return json.loads(content) if content else None
 
     def empty(self) -> None:
-        """Send the request that passes through the whole service and does nothing."""
+        """Send the empty request, which passes through the whole service and does nothing."""
         self.call("POST", "/compute" + EMPTY_PATH, {}, TOKEN)
 
     def select(self, count: int, token: str = TOKEN) -> Any:
@@ -79,7 +79,7 @@ class MeasuredZone:
         return str(answer["reservation_id"])
 
     def servers_of(self, batch_id: str) -> list[str]:
-        """Return the ids of the servers of a batch, wherever in the tree they are."""
+        """Return the ids of the servers of a batch, in all zones of the tree."""
         path = f"{COMPUTE}/servers?limit={PAGE}&reservation_id={batch_id}"
         return [str(each["id"]) for each in self.call("GET", path, token=TOKEN)["servers"]]
 
@@ -99,7 +99,7 @@ def _wanted(count: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The zones of a measured tree: each with its number of hosts, and those below it."""
+    """The zones of a measured tree, with their numbers of hosts and their parents."""
 
     name: str
     hosts: Mapping[str, int]
@@ -111,7 +111,7 @@ class Shape:
         return max((len(self.above(name)) for name in self.hosts), default=0)
 
     def above(self, name: str) -> Sequence[str]:
-        """Return the zones above one, from the nearest to the root."""
+        """Return the zones above a zone. The nearest comes first, and the root last."""
         found = []
         while name in self.parents:
             name = self.parents[name]
@@ -120,18 +120,18 @@ class Shape:
 
 
 def flat(zones: int, hosts: int) -> Shape:
-    """Return one zone with the hosts of so many zones."""
+    """Return a single zone with as many hosts as a tree with so many zones."""
     return Shape("flat", {ROOT: zones * hosts}, {})
 
 
 def tree(zones: int, hosts: int) -> Shape:
-    """Return a root without hosts, and so many children with hosts."""
+    """Return a root without hosts, and so many child zones with hosts."""
     names = [f"zone-{number}" for number in range(1, zones + 1)]
     return Shape("tree", {**dict.fromkeys(names, hosts), ROOT: 0}, dict.fromkeys(names, ROOT))
 
 
 def chain(zones: int, hosts: int) -> Shape:
-    """Return a root without hosts, a zone without hosts below it, and zones with hosts below."""
+    """Return a root and a zone without hosts, and below this zone so many zones with hosts."""
     names = [f"zone-{number}" for number in range(1, zones + 1)]
     parents = {**dict.fromkeys(names, "middle"), "middle": ROOT}
     return Shape("chain", {**dict.fromkeys(names, hosts), "middle": 0, ROOT: 0}, parents)

@@ -2,8 +2,8 @@
 
 The source is OpenStack's own service as the tests start it, with SQLite and the standard library's
 HTTP server. An import mostly waits for the source, and a production service may respond faster or
-slower. The target is the real program with an empty database. Everything runs on this machine, at
-the same time.
+slower. The target is the real program with an empty database. Source, target and import run on this
+machine at the same time.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def send(source: Original, method: str, path: str, body: Any) -> None:
 
 
 def measured(words: list[str]) -> float:
-    """Run the command, and return its seconds; it must find both sides equal."""
+    """Run the command, and return the seconds that it took. It must find both sides equal."""
     begun = time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "innkeeper.main", "placement-import", *words],

@@ -1,7 +1,8 @@
-"""Measures what a boot costs between two flushes, with and without its plan made ahead.
+"""Measures the cost of a boot between two flushes, with and without a plan made ahead.
 
-``python -m benchmarks.planning_ahead 10000`` fills a database with hosts and measures the processor
-time of the writer thread per boot, in batches of 16: the fastest batch of each kind, in turns.
+``python -m benchmarks.planning_ahead 10000`` fills a database with hosts, and boots batches of 16.
+It measures the processor time of the writer thread per boot. Batches of both kinds take turns, and
+the fastest batch of each kind counts.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Boots:
             self._executor.load(tx)
 
     def batch(self, *, is_ahead: bool) -> Cost:
-        """Boot one batch, and return its cost without that of the commit."""
+        """Boot one batch, and return its cost. The time of the commit is not included."""
         requests = [self._request() for _ in range(SIZE)]
         started_s = time.thread_time()
         if is_ahead:

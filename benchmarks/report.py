@@ -13,14 +13,15 @@ from benchmarks.tables import Found, at_most, shown, table, verdict
 
 RATIO_MIN = 0.4
 RATIO_OF = "boot.10000.16"
-"""The figures whose ratio to empty requests has a target: boots with 10,000 hosts, 16 clients."""
+"""The kind of boots whose ratio to empty requests has a target: at 10,000 hosts, by 16 clients."""
 TAIL_MAX = 8.0
 """The maximum of a boot's 99th percentile divided by its median."""
 DECISIONS_MAX_US = {10_000: 60.0, 100_000: 600.0}
 PASSES_MAX = 3.0
 """The maximum time of a decision divided by that of a plain pass over the columns."""
 EXPLAINED_MAX = 1.1
-"""The maximum cost of a boot with a recorded decision divided by that of a boot without one."""
+"""The maximum time of a boot with a short record of its decision divided by that without a
+record."""
 TOGETHER_AT = 10_000
 TOGETHER_MAX_MS = {"decision.%d.of_1000": 30.0, "together.%d.median": 400.0}
 LOAD_AT = 100_000
@@ -28,7 +29,7 @@ LOAD_MAX = {"load.%d.read": 5.0, "memory.%d.start": 600.0}
 CLAIMS_MIN = 1_500.0
 SEARCH_AT = 10_000
 SEARCH_MAX_MS = {"1": 2.0, "1000": 15.0}
-"""The maximum median of a search for candidates among flat providers, in ms, by its limit."""
+"""The maximum median, in ms, of a search for candidates among flat providers, by the limit."""
 CONFLICTS_AT = 10_000
 CONFLICTS_MAX = 1.0
 """The maximum percentage of conflicts among writes through several processes."""
@@ -143,7 +144,10 @@ def serving(
     clients: Sequence[int],
     words: tuple[str, str] = ("hosts", "boots/s"),
 ) -> str:
-    """Return the table of requests over HTTP. ``words`` name the setup and the request."""
+    """Return the table of requests over HTTP.
+
+    ``words`` are the names of two columns: the size of the setup, and the rate.
+    """
     rows = [
         (
             f"{each:,}",
@@ -175,7 +179,7 @@ VOLUMES = {
 
 
 def volume_claims(found: Found, clients: Sequence[int]) -> str:
-    """Return the table of creates of volumes beside boots."""
+    """Return the table of creates of volumes, compared with boots."""
     rows = [
         (
             str(count),
@@ -214,7 +218,7 @@ def searching(
 
 
 def reading(found: Found, shapes: Iterable[str], hosts: Sequence[int]) -> str:
-    """Return the table of the first search, which reads all providers, and the final memory."""
+    """Return the table of the first searches, which read all providers, and of the memory."""
     rows = [
         (
             shape,
@@ -242,7 +246,7 @@ def servers(versions: Iterable[str], flush_us: float) -> str:
 
 
 def several(found: Found, kind: str, rows: Iterable[tuple[str, int, int, int]]) -> str:
-    """Return the table of one kind of request, by database, number of hosts and of processes."""
+    """Return the table of one kind of request, by database, hosts, clients and processes."""
     made = [
         (
             server,

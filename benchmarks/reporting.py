@@ -1,8 +1,8 @@
 """Measures agents: the time from an accepted boot to ACTIVE, and the cost of what agents send.
 
-Few real agents with thousands of hosts each are measured, and many simulated agents with few hosts
-each (:mod:`benchmarks.simulated_agents`). The latter all send at the same moment. Processor times
-are those of the service alone. After each run the final state is checked.
+A few real agents with thousands of hosts each are measured, and then many simulated agents with few
+hosts each (:mod:`benchmarks.simulated_agents`). The simulated agents all send at the same moment.
+Processor times are those of the service alone. After each run the final state is checked.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Simulated:
     answers: IO[str]
 
     def ask(self, command: str) -> float:
-        """Have the agents do something; returns the time of the last answer that they got."""
+        """Give the agents a command; returns the time at which the last of them got its answer."""
         self.commands.write(f"{command}\n")
         self.commands.flush()
         return self.read()

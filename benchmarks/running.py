@@ -51,18 +51,18 @@ class Started:
     ready_after_s: float
 
     def resident_mb(self) -> float:
-        """Return the memory of the process that is in use now."""
+        """Return the resident memory of the process, in MB."""
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) / 1024
         raise AssertionError("Linux reports the memory of every process")
 
     def busy_s(self) -> float:
-        """Return the processor time of all threads that the process and its workers have now."""
+        """Return the processor seconds of all threads of the process and its workers."""
         return sum(self.busy_by_process().values())
 
     def busy_by_process(self) -> dict[int, float]:
-        """Return the processor time of the process and of each of its workers, by their ids."""
+        """Return the processor seconds of the process and of each of its workers, by process id."""
         return {pid: _busy_ns(pid) / 1e9 for pid in _with_children(self.process.pid)}
 
 
@@ -80,7 +80,7 @@ def _busy_ns(pid: int) -> int:
 
 
 def database_at(url: str | None) -> dict[str, str]:
-    """Return the setting for a database that is not in the data directory."""
+    """Return the setting for a database at ``url``; an empty map without ``url``."""
     return {} if url is None else {"INNKEEPER_DATABASE_URL": url}
 
 
@@ -105,7 +105,7 @@ def started(
 ) -> Iterator[Started]:
     """Serve the database in ``directory`` until the block ends, with this many processes.
 
-    The log is written to a file in that folder, because writing it is part of the measurement.
+    The log is written to a file in that folder, because the time for writing it is measured too.
     """
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.served", "serve", "--auth", "none"]
@@ -135,7 +135,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def free_port() -> int:
-    """Return a port without a listener."""
+    """Return the number of a free port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port

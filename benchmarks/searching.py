@@ -1,9 +1,9 @@
 """Measures searches for allocation candidates, in sequence and over HTTP.
 
-Flat providers have all classes themselves. Nested providers are machines with disks, two NUMA
-nodes with processors and memory, and two devices at each node. A candidate of a nested provider
-has processors, memory and a device of the same node. All providers are written into the database
-before the service starts, and are partly in use.
+Flat providers have all classes themselves. Nested providers are machines with disks, two NUMA nodes
+with processors and memory, and two devices at each node. A candidate of a nested provider has
+processors, memory and a device of the same node. All providers are partly in use. They are written
+into the database before the service starts.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _uuid(dice: random.Random) -> uuid.UUID:
 
 
 def _ids(machine: Sequence[Part], number: int) -> dict[str, int]:
-    """Return the row ids of one machine's providers, by their names in it."""
+    """Return the row ids of the providers of one machine, by their names within the machine."""
     first = number * len(machine) + 1
     return {part.name: first + index for index, part in enumerate(machine)}
 

@@ -2,8 +2,8 @@
 
 It has the program's commands, and its workers are also this program. A request to the empty route
 passes through the same steps as any other (token, version, policy, body, schema, response, metrics,
-log), under the policy rule of a boot. The additional cost of a boot is that of deciding, claiming
-and committing.
+log), under the policy rule of a boot. A boot costs more only because it also decides, claims and
+commits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Measures requests to a running service: durable boots, compared with empty POSTs.
 
 Always true: compared figures were measured in turns on the same process, with the same clients.
-After each run the final state is checked. A run that lost a server or put a host over capacity has
-no figures.
+After each run the final state is checked. A run that lost a server or overfilled a host has no
+figures.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Always true: all numbers of processes take turns with the same clients, database and requests.
 Clients, processes and database servers share the machine. So the figures show the cost of more
 processes and of their conflicts, but not the gain of more processors. The busiest process is the
-leader, which writes for all. After the last turn the final state is checked, as after every run.
+leader, which writes for all processes. After the last turn the final state is checked, as after
+every run.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ from innkeeper.store.tables import placement
 
 CONFLICT = 409
 FEW = 100
-"""Fleets with fewer hosts have larger hosts than real ones, so that they do not fill up."""
+"""If a fleet has fewer hosts than this, the hosts are larger than real ones, so that they do not
+fill up."""
 LARGE = (1_000_000, 1_000_000_000, 20_000_000)
 WARM_UP_S = 0.3
 SQLITE = "sqlite"
@@ -46,9 +48,10 @@ FEW_CLIENTS = 16
 LEADS_WITHIN_S = 30.0
 LOOKS_AGAIN_S = 0.1
 COUNTED_AFTER_S = 1.2
-"""A writer thread without work has counted its commits by then."""
+"""After this time, an idle writer thread has counted all of its commits."""
 CONNECTS_S = 1.5
-"""The others look for the leader once a second."""
+"""After this time, all other processes are connected to the leader. They look for it once a
+second."""
 SEED = 2026
 AGAIN = re.compile(r"\bevent=(?:write_overtaken|batch_repeated|batch_tried_again)\b")
 """Matches the log events of writes that a service repeats after a conflict."""
@@ -102,7 +105,7 @@ class Turns:
     _seeds: Iterator[int] = field(default_factory=lambda: itertools.count(SEED))
 
     def take(self, processes: int) -> None:
-        """Measure one turn: the empty request, and each kind of write."""
+        """Measure one turn: empty requests, and each kind of write."""
         elsewhere = {**ALIVE_WITHOUT_AGENT, **database_at(self.url)}
         with started(self.place, elsewhere, workers=processes) as service:
             _wait_for_leader(service, processes)
@@ -180,7 +183,7 @@ def _measure_one(
 
 
 def figure_name(server: str, hosts: int, processes: int, clients: int) -> str:
-    """Return what the names of one table row's figures begin with."""
+    """Return the prefix of the names of the figures in one row of the table."""
     base = "several" if clients == FEW_CLIENTS else f"several-{clients}"
     return f"{base}.{server}.{hosts}.{processes}"
 
@@ -214,14 +217,14 @@ def _providers(place: Path, url: str | None) -> list[str]:
 
 
 def _commits(service: Started) -> tuple[float, float]:
-    """Return the number of commits of all processes, and of the commands in them."""
+    """Return the number of commits of all processes, and that of the commands in them."""
     lines = _metrics(service).decode().splitlines()
     reported = dict(line.rsplit(" ", 1) for line in lines if line.startswith(STEPS))
     return float(reported[f"{STEPS}_count"]), float(reported[f"{STEPS}_sum"])
 
 
 def repeated(log: Path, begin: int = 0) -> int:
-    """Return the number of writes that a service has repeated, from its log after ``begin``."""
+    """Return how many writes a service has repeated, from its log after ``begin``."""
     with log.open("rb") as file:
         file.seek(begin)
         lines = file.read().decode(errors="replace").splitlines()

@@ -30,10 +30,11 @@ from benchmarks.clients import ADMIN
 from benchmarks.fleet import SHAPES
 
 AT_ONCE = 32
-"""How many agents register at the same time."""
+"""The number of agents that register at the same time."""
 POLL_S = 20.0
 KEPT_OPEN_S = 3.0
-"""After a longer pause a new connection is opened: services close idle ones after five seconds."""
+"""After a longer pause, a new connection is opened, because services close connections that were
+idle for five seconds."""
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 LAST_GOOD = 299
 
@@ -75,7 +76,7 @@ class Connection:
 
 @dataclass(slots=True)
 class Progress:
-    """What all agents have done."""
+    """The numbers of what all agents have done."""
 
     results: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -112,7 +113,7 @@ class SimulatedAgent:
         await self._talking.ask("POST", f"{self._path}/heartbeat")
 
     async def work(self) -> None:
-        """Poll for orders, and report each as done, forever."""
+        """Poll for orders, and report each order as done, forever."""
         after = 0
         while True:
             wanted = {"after": after, "wait_s": POLL_S}

@@ -11,7 +11,10 @@ Found = Mapping[str, Figure]
 
 
 def at_most(found: Found, name: str, most: float, beside: str | None = None) -> Iterable[str]:
-    """Yield whether a figure, alone or divided by another, is small enough."""
+    """Yield the verdict about a figure that must not be greater than ``most``.
+
+    If ``beside`` is the name of another figure, the quotient of both figures is judged.
+    """
     figure, other = found.get(name), found.get(beside or name)
     if figure is None or other is None:
         return
@@ -21,7 +24,7 @@ def at_most(found: Found, name: str, most: float, beside: str | None = None) -> 
 
 
 def verdict(what: str, value: float, aim: float, is_met: bool) -> str:
-    """Return a target with its result, and whether the result meets it."""
+    """Return a line with a target, its result, and whether the result meets the target."""
     return f"{'met   ' if is_met else 'MISSED'} {what}: {value:.3g}, aim {aim:g}"
 
 

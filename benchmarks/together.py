@@ -1,7 +1,7 @@
 """Measures how long it takes until all servers of a request for a thousand servers are durable.
 
-The response has only the request's reservation id, so it is small. The servers are read
-afterwards, and the final state is checked as after every run.
+The response has only the reservation id of the request, so it is small. Afterwards the servers are
+counted, and the final state is checked as after every run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Plan:
 
 
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
-    """Measure the median and the longest time of some requests, one after the other."""
+    """Measure several requests, one after the other; yields the median and the longest time."""
     for hosts in plan.host_counts:
         place = directory / str(hosts)
         place.mkdir(parents=True)

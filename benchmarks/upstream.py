@@ -1,8 +1,9 @@
 """``python -m benchmarks.upstream``: compares OpenStack's Placement with ours.
 
-Both get the same requests on this machine, in turns, from one client. So the ratios mean more than
-the times. OpenStack's service runs as tests start it: SQLite does not flush, and the HTTP server is
-the standard library's. Ours is the real program, which flushes at every commit.
+Both get the same requests on this machine, in turns, from one client. The times depend on the
+machine, so the ratios mean more. OpenStack's service runs as tests start it: SQLite does not flush,
+and the HTTP server is the standard library's. Ours is the real program, which flushes at every
+commit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measures durable creates of volumes beside durable boots of servers, and both mixed.
+"""Measures durable creates of volumes, durable boots of servers, and a mixture of both.
 
 Always true: all kinds of requests were measured in turns on the same process, with the same
 clients. After the run the final state is checked, as after boots.
@@ -47,7 +47,7 @@ KINDS = {
     "volumes": CREATE,
     "mixed": replace(CREATE, beside=BOOT),
 }
-"""The requests, by the names of their figures. ``mixed`` sends them in turns."""
+"""The requests, by the names of their figures. ``mixed`` sends creates and boots in turns."""
 SETTINGS = {
     **ALIVE_WITHOUT_AGENT,
     "INNKEEPER_QUOTA_VOLUMES": UNLIMITED,

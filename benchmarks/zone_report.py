@@ -12,15 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from benchmarks.tables import Found, at_most, shown, table, verdict
 
 LEVELS: Mapping[str, int] = {"tree": 1, "chain": 2}
-"""The shapes of trees that are compared with one zone, and their levels below the root."""
+"""The shapes of trees that are compared with a single zone, and how many levels they have below the
+root."""
 MORE_PER_LEVEL = 0.2
 ROUND_TRIPS_PER_LEVEL = 2
 OPERATIONS = {"select": "plan", "create": "boot"}
 TIMES = {"median": "elapsed", "path": "processor, critical path"}
 DEADLINE_MAX = 1.2
-"""The maximum time of the first plan after a child died, divided by the child's deadline."""
+"""The maximum time of the first plan after a child stopped answering, divided by the child's
+deadline."""
 KNOWN_MAX = 2.0
-"""The maximum time of the slowest plan without a dead child, divided by the usual median."""
+"""The maximum time of the slowest plan once the child is inactive, divided by the usual median."""
 
 
 def tables(found: Found, zones: Sequence[int], counts: Iterable[int]) -> Sequence[str]:
@@ -70,7 +72,7 @@ def _dead(found: Found) -> str:
 
 
 def aim(found: Found, shape: str, size: int, request: str, time: str) -> float | None:
-    """Return how many milliseconds a request to a tree may take, from those of one zone."""
+    """Return how many milliseconds a request to a tree may take, given those of a single zone."""
     alone = found.get(f"zones.flat.{size}.{request}.{time}")
     empty = found.get(f"zones.flat.{size}.empty.{time}")
     if alone is None or empty is None:

@@ -1,8 +1,8 @@
 """``python -m benchmarks.zone_sizes``: measures what a zone in a tree needs, by number of hosts.
 
-Measured are the memory of the host table, the processor time of one offer (a plan with fixed
-scales that takes nothing), and the bytes and the processor time of sealed entries. Processor time
-does not depend on what else runs on the machine, apart from its effect on caches.
+It measures the memory of the host table, the processor time of one offer, and the size and the
+processor time of sealed entries. An offer is a plan with fixed scales that takes nothing from the
+table. Other work on the machine affects processor times only through the caches.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ def measure(host_counts: Sequence[int]) -> Iterator[Figure]:
 
 
 def _offers(table: HostTable, count: int) -> list[float]:
-    """Return the processor time of each offer. Between offers, one server is placed as usual."""
+    """Return the processor time of each offer.
+
+    Between two offers, one server is placed, so the table changes as in a real zone.
+    """
     scheduler, dice = scheduler_of(Scheduling()), random.Random(count)
     took = []
     for _ in range(WARM_UPS + OFFERS):

@@ -1,12 +1,12 @@
-"""Measures plans and boots over a tree of zones, beside one zone with the same hosts.
+"""Measures plans and boots over a tree of zones, and in a single zone with as many hosts.
 
-Always true: the hosts of all zones of a tree together are those of the single zone. A measured boot
-is on the disk of the zone with the host, and recorded at the root, when its answer arrives. After
-the runs all servers are counted. A run that lost one has no figures.
+Always true: all zones of a tree together have as many hosts as the single zone. When the answer to
+a measured boot arrives, the boot is on the disk of the zone with the host, and the root has
+recorded it. After the runs all servers are counted. A run that lost a server has no figures.
 
-All zones share the cores of one machine, so the elapsed time of a wide tree shows mostly how many
-cores there are. Processor times show the rest: of all zones together, and of those on the longest
-way: at each level, the zone that worked most.
+All zones share the cores of one machine, so the elapsed time of a wide tree mostly shows how many
+cores there are. So two processor times are measured too: that of all zones together, and that of
+the critical path. The critical path has, at each level of the tree, the zone that worked most.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.figures import Figure, median
 from benchmarks.measured_tree import ROOT, MeasuredZone, Shape
 
 SETTLED_S = 0.1
-"""Zones may still work for a moment after their answer."""
+"""The time in which zones may still work after their answer."""
 WARM_UPS = 2
 EMPTY = 100
 DEAD_ZONES = 3
@@ -45,7 +45,7 @@ ROOMY = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Says how much work to measure. ``requests`` are how often a number of servers is wanted."""
+    """Says how much to measure. ``requests`` has the number of requests per number of servers."""
 
     zone_counts: tuple[int, ...]
     hosts: int
@@ -54,7 +54,7 @@ class Plan:
 
 
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
-    """Measure all trees, each beside one zone with its hosts, and then a child that is dead."""
+    """Measure all trees, each after a single zone with as many hosts, and then a silent child."""
     shapes = [
         shape(zones, plan.hosts)
         for zones in plan.zone_counts
@@ -97,7 +97,7 @@ def _figures(
     zones: Mapping[str, MeasuredZone],
     shape: Shape,
 ) -> Iterator[Figure]:
-    """Send some requests one after the other, and yield times per request."""
+    """Send some requests one after the other, and yield the times per request."""
     for _ in range(WARM_UPS):
         act()
     took: list[float] = []
@@ -134,7 +134,7 @@ def _dead(directory: Path, plan: Plan) -> Iterator[Figure]:
             first = _timed(root)
             next_ = [_timed(root) for _ in range(plan.dead_requests)]
             measured_tree.wait_inactive(root, DEAD, INACTIVE_WITHIN_S)
-            # The wait is longer than the root keeps connections to the other children open.
+            # During this wait, the root has closed its connections to the other children.
             for _ in range(WARM_UPS):
                 root.select(1)
             after = [_timed(root) for _ in range(plan.dead_requests)]
