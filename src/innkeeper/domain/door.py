@@ -9,6 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import msgspec
+
+from innkeeper.domain.errors import Conflict
+
 Json: TypeAlias = Any
 """A value that was decoded from JSON, or a part of one."""
 SERVER, VOLUME, GROUP = "server", "volume", "server_group"
@@ -115,3 +119,21 @@ def message_of(told: Json) -> str:
     fault = next(iter(told.values()), None) if isinstance(told, Mapping) else None
     message = fault.get("message") if isinstance(fault, Mapping) else None
     return message if isinstance(message, str) else ""
+
+
+class PodRefused(Exception):
+    """A pod refused a create, and surely made nothing.
+
+    ``answer`` or ``error`` is what the client gets if no other pod takes it.
+    """
+
+    def __init__(self, why: str, answer: DoorAnswer | None, error: Conflict | None = None) -> None:
+        super().__init__(why)
+        self.answer, self.error = answer, error
+
+    @property
+    def message(self) -> str:
+        """What the pod says, for users; empty if it says nothing."""
+        if self.answer is None:
+            return "" if self.error is None else self.error.message
+        return message_of(msgspec.json.decode(self.answer.body)) if self.answer.body else ""

@@ -19,11 +19,15 @@ from typing import TypeVar
 
 import structlog
 
+from innkeeper.clients.pods import PodSilent
+from innkeeper.domain.door import PodRefused
 from innkeeper.domain.errors import (
     Busy,
     Collided,
     ConcurrentUpdate,
+    Conflict,
     Doubtful,
+    NotFound,
     Overtaken,
     ProviderChanged,
     Refusal,
@@ -31,6 +35,7 @@ from innkeeper.domain.errors import (
     Unreachable,
 )
 from innkeeper.domain.slices import Settings
+from innkeeper.systems.compute.boot.entries import EntryStale
 from innkeeper.systems.pods.pod_groups import GroupElsewhere
 
 LOG = structlog.get_logger("innkeeper.decisions")
@@ -40,6 +45,12 @@ BINDING_ATTEMPTS_MAX = 4
 """Two writers of one project are rare, and the second one finds the binding of the first."""
 GROUP_ATTEMPTS_MAX, GROUP_PAUSE_S = 40, 0.25
 """Together ten seconds. This is enough, since a pod usually refuses a server at once."""
+PODS_MAX = 10
+"""The maximum number of pods that are asked for a create, one after the other.
+
+Each may take seconds, and clients wait for about a minute. Pods that are known to be full are not
+asked at all, so even two refusals are rare.
+"""
 LOOK_UPS_MAX = 3
 """How often a boot is looked up after its commit was not acknowledged."""
 FORWARDS_MAX, FORWARD_WITHIN_S = 2, 30.0
@@ -132,9 +143,15 @@ WHOLE_HOSTS = Retry(
 )
 BINDINGS = Retry(
     errors=(Overtaken,),
-    happened="another writer bound the same project to a pod, or ended its binding",
-    repeated="the choice of the pod and the write, in a transaction of its own",
-    where=("engine/pods/clouds.py", "entrypoints/api/pods/bindings.py"),
+    happened="another writer changed the same project's bindings to pods, or the same routings",
+    repeated="the choice of the pod, if there is one, and the write, in a transaction of its own",
+    where=(
+        "engine/pods/clouds.py",
+        "engine/pods/creating.py",
+        "engine/pods/group_pushing.py",
+        "engine/pods/volume_parts.py",
+        "entrypoints/api/pods/bindings.py",
+    ),
     attempts_max=BINDING_ATTEMPTS_MAX,
     answer="Other requests kept changing the bindings of the project. Repeat the request.",
 )
@@ -165,6 +182,49 @@ ALL_ELSE = Retry(
     where=("systems",),
     attempts_max=1,
     answer="409, with the reason",
+)
+
+# -- another host, zone or pod -------------------------------------------------------------------
+
+BUILD = Retry(
+    errors=(Exception,),
+    happened="an agent failed to build a server, or did not report the result in time",
+    repeated="the order to build it, at the next alternate host",
+    where=("systems/compute/servers/builds.py",),
+    attempts_max=Setting("build_attempts_max", lambda it: it.scheduling.build_attempts_max),
+    answer="none; the server is in ERROR",
+)
+ZONES = Retry(
+    errors=(EntryStale, Conflict),
+    happened="a zone did not build the servers that a plan has there, since the hosts were taken",
+    repeated="the plan, and the builds that are missing",
+    where=("engine/zones/booting.py",),
+    attempts_max=Setting("zone_boot_attempts_max", lambda it: it.zoning.zone_boot_attempts_max),
+    answer="as for a boot for which this zone has no host",
+)
+PODS = Retry(
+    errors=(PodRefused,),
+    happened="a pod refused a create for a reason that another pod may not have",
+    repeated="the choice of a pod, without those that refused, and the create",
+    where=("engine/pods/creating.py",),
+    attempts_max=PODS_MAX,
+    answer="the refusal of the first pod; administrators get the reason of each pod",
+)
+LOST_PARTS = Retry(
+    errors=(PodRefused,),
+    happened="a pod refused a create, since it had lost a flavor, volume type, key pair or image",
+    repeated="the create, after these were made again in the pod",
+    where=("engine/pods/creating.py",),
+    attempts_max=2,
+    answer="the refusal of the pod",
+)
+UNSETTLED = Retry(
+    errors=(NotFound,),
+    happened="a resource is unknown, and a pod that may have made it did not answer before",
+    repeated="the request, after the pod was asked again",
+    where=("entrypoints/api/door.py",),
+    attempts_max=2,
+    answer="404, or 503 if the pod does not answer",
 )
 
 # -- the database ------------------------------------------------------------------------------
@@ -223,6 +283,38 @@ NEXT_TURN = Retry(
     where=("engine/periodic.py", "engine/lease_healing.py"),
     pauses_s=(10.0,),
     answer="none; the refusal is logged",
+)
+POD_CHECK = Retry(
+    errors=(PodSilent,),
+    happened="a pod did not answer while its resources were compared with the routings",
+    repeated="the comparison",
+    where=("engine/pods/reconciling.py",),
+    pauses_s=(60.0,),
+    answer="none; the failure is logged",
+)
+ORDER_LOOK = Retry(
+    errors=(Refusal,),
+    happened="the database refused a look for orders that other processes wrote",
+    repeated="the look",
+    where=("engine/order_watch.py",),
+    pauses_s=(2.0,),
+    answer="none; the refusal is logged",
+)
+ELECTION = Retry(
+    errors=(Refusal,),
+    happened="the database refused a look at the leader, or the leader's renewal of its term",
+    repeated="the step of the election",
+    where=("engine/leader/election.py",),
+    pauses_s=(1.0,),
+    answer="none; the first refusal is logged",
+)
+LEADER_LINK = Retry(
+    errors=(OSError, TimeoutError, ValueError),
+    happened="the leader could not be reached, or the connection to it was lost",
+    repeated="the connection",
+    where=("engine/leader/link.py",),
+    pauses_s=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
+    answer="none; meanwhile this process carries out its requests itself",
 )
 LEASE_EVENT = Retry(
     errors=(Exception,),
@@ -292,12 +384,21 @@ TABLE = (
     SERVER_GROUPS,
     VOLUMES,
     ALL_ELSE,
+    BUILD,
+    ZONES,
+    PODS,
+    LOST_PARTS,
+    UNSETTLED,
     PASSING,
     WAITED,
     ONE_BY_ONE,
     DOUBT,
     UNANSWERED,
     NEXT_TURN,
+    POD_CHECK,
+    ORDER_LOOK,
+    ELECTION,
+    LEADER_LINK,
     LEASE_EVENT,
     WEBHOOK,
     START,

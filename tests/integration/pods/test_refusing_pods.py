@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from innkeeper.engine.pods.refusals import PODS_MAX
+from innkeeper.engine.retry import PODS_MAX
 from tests.support.hostile_pods import GATEWAY, HostilePod, add_pod, hostile_pod
 from tests.support.hostile_zones import Asked, Raw, http
 from tests.support.pod_processes import PODS

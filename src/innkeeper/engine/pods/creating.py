@@ -18,7 +18,7 @@ import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
-from innkeeper.domain.door import MARK, SERVER, DoorAnswer, DoorRequest, Json
+from innkeeper.domain.door import MARK, SERVER, DoorAnswer, DoorRequest, Json, PodRefused
 from innkeeper.domain.errors import Conflict, Refusal, Unavailable
 from innkeeper.domain.pods import Pod, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
@@ -35,7 +35,7 @@ from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.marks import Marks, ids_of
 from innkeeper.engine.pods.plans import Plan
 from innkeeper.engine.pods.pushing import Pushing
-from innkeeper.engine.pods.refusals import PODS_MAX, PodRefused, of_too_many, without_pod
+from innkeeper.engine.pods.refusals import of_too_many, without_pod
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, SERVICES, Tenants, decoded
 from innkeeper.engine.pods.told_creates import ToldCreates, left_before
@@ -44,6 +44,7 @@ from innkeeper.engine.retry import (
     BINDINGS,
     GROUP_ATTEMPTS_MAX,
     GROUP_PAUSE_S,
+    PODS_MAX,
     again,
 )
 from innkeeper.store.transactions import Tx

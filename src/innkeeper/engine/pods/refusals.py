@@ -1,4 +1,4 @@
-"""Creates that pods refuse: how many pods are asked, and what the client gets.
+"""Creates that pods refuse: what the client gets.
 
 Always true: users are not told which pods there are. Administrators get the reason of each pod.
 """
@@ -7,38 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from innkeeper.domain.door import DoorAnswer, message_of
+from innkeeper.domain.door import DoorAnswer, PodRefused
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.pods import Pod
 from innkeeper.systems.pods.bindings import NoPod
-
-PODS_MAX = 10
-"""The maximum number of pods that are asked for a create, one after the other.
-
-Each may take seconds, and clients wait for about a minute. Pods that are known to be full are not
-asked at all, so even two refusals are rare.
-"""
-
-
-class PodRefused(Exception):
-    """A pod refused a create, and surely made nothing.
-
-    ``answer`` or ``error`` is what the client gets if no other pod takes it.
-    """
-
-    def __init__(self, why: str, answer: DoorAnswer | None, error: Conflict | None = None) -> None:
-        super().__init__(why)
-        self.answer, self.error = answer, error
-
-    @property
-    def message(self) -> str:
-        """What the pod says, for users; empty if it says nothing."""
-        if self.answer is None:
-            return "" if self.error is None else self.error.message
-        return message_of(msgspec.json.decode(self.answer.body)) if self.answer.body else ""
-
 
 Refusals = Sequence[tuple[Pod, PodRefused]]
 """The pods that refused a create, in the order in which they were asked."""
