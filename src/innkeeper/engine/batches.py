@@ -49,7 +49,8 @@ from innkeeper.engine.commands import (
     WriteTogether,
 )
 from innkeeper.engine.executor import NO_PLANNER, Executor, Planner
-from innkeeper.engine.retry import LOOK_UPS_MAX, PASSING, Repeats
+from innkeeper.engine.repeats import Repeats
+from innkeeper.engine.retry import LOOK_UPS_MAX, PASSING
 from innkeeper.store.transactions import Store, Tx, step
 from innkeeper.systems.compute.boot.context import DecisionContext
 

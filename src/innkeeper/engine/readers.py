@@ -14,7 +14,8 @@ from typing import TypeVar, cast
 
 from innkeeper.domain.errors import Unavailable
 from innkeeper.engine.commands import ReadTogether
-from innkeeper.engine.retry import PASSING, Repeats
+from innkeeper.engine.repeats import Repeats
+from innkeeper.engine.retry import PASSING
 from innkeeper.store.transactions import Store, Tx
 
 T = TypeVar("T")

@@ -11,10 +11,7 @@ the import of another Placement) have their own retries, which are not in the ta
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from threading import Event
 from typing import TypeVar
 
 import structlog
@@ -34,7 +31,7 @@ from innkeeper.domain.errors import (
     Unanswered,
     Unreachable,
 )
-from innkeeper.domain.slices import Settings
+from innkeeper.engine.retry_rows import Retry, Setting
 from innkeeper.systems.compute.boot.entries import EntryStale
 from innkeeper.systems.pods.pod_groups import GroupElsewhere
 
@@ -56,46 +53,10 @@ LOOK_UPS_MAX = 3
 FORWARDS_MAX, FORWARD_WITHIN_S = 2, 30.0
 """A boot is forwarded at most this often, and then carried out in the process that received it.
 After this time it is not repeated, because its client may have given up."""
-JITTER_OF = 1_000
 REPEAT_WITHIN_S = 3.0
 """A batch is not retried later than this, because other commands wait for the thread."""
 CAUSE = "Another thread concurrently updated the resource provider data. Please retry your update"
 """By these words, Placement clients recognize a conflict that they should retry."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """The name of a numeric setting, and a function that reads its value."""
-
-    name: str
-    of: Callable[[Settings], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """One row of the table.
-
-    The modules in ``where`` retry after one of the ``errors``. ``attempts_max`` includes the first
-    attempt, so 1 means no retry. No attempt starts later than ``within_s``. ``pauses_s`` are the
-    pauses before the retries; the last pause is repeated. ``answer`` is what the client gets after
-    the last failure; :func:`again` uses it as the message.
-    """
-
-    errors: tuple[type[Exception], ...]
-    happened: str
-    repeated: str
-    where: tuple[str, ...]
-    answer: str
-    attempts_max: int | Setting | None = None
-    within_s: float | Setting | None = None
-    pauses_s: tuple[float, ...] = ()
-
-    def attempts(self, settings: Settings) -> int:
-        """Return the maximum number of attempts. The row must limit this number."""
-        most = self.attempts_max
-        assert most is not None, "bounded in time, not in number"
-        return int(most.of(settings)) if isinstance(most, Setting) else most
-
 
 # -- a conflict with another writer ------------------------------------------------------------
 
@@ -422,24 +383,3 @@ async def again(attempt: Callable[[], Awaitable[T]], retry: Retry, attempts_max:
             LOG.info("write_overtaken", cause=str(error))
     LOG.warning("write_given_up", attempts=attempts_max)
     raise ConcurrentUpdate(retry.answer)
-
-
-class Repeats:
-    """Counts and paces the retries of one piece of work."""
-
-    def __init__(self) -> None:
-        self._begun_s = time.perf_counter()
-        self._pauses = iter(PASSING.pauses_s)
-
-    def wait(self) -> bool:
-        """Block until the next attempt. Returns false at once if no further attempt is allowed."""
-        pause_s = next(self._pauses, None)
-        if pause_s is None or time.perf_counter() - self._begun_s > REPEAT_WITHIN_S:
-            return False
-        Event().wait(pause_s * (0.5 + _jitter()))
-        return True
-
-
-def _jitter() -> float:
-    """Return a number from 0 to 1 that differs between processes, from a clock's last digits."""
-    return time.perf_counter_ns() // 100 % JITTER_OF / JITTER_OF

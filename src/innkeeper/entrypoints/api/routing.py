@@ -16,7 +16,8 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.moves import Initiator
 from innkeeper.domain.versions import Version
 from innkeeper.engine.commands import Deciding, DecidingTogether, Together, Work
-from innkeeper.engine.retry import Retry, again
+from innkeeper.engine.retry import again
+from innkeeper.engine.retry_rows import Retry
 from innkeeper.entrypoints.api.faults import FaultForm
 from innkeeper.entrypoints.api.microversions import Schema, VersionTable
 from innkeeper.entrypoints.api.options import Options

@@ -17,7 +17,8 @@ from typing import Protocol, TypeVar
 
 import structlog
 
-from innkeeper.engine.retry import START, Retry
+from innkeeper.engine.retry import START
+from innkeeper.engine.retry_rows import Retry
 
 LOG = structlog.get_logger("innkeeper.service")
 T = TypeVar("T")
