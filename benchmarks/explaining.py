@@ -22,7 +22,7 @@ from benchmarks.running import filled, store_in
 from innkeeper import wiring
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.slices import Computing, DecisionWish, Scheduling
+from innkeeper.domain.slices import Computing, DecisionDetail, Scheduling
 from innkeeper.engine.batches import PendingCommand, carry_out
 from innkeeper.engine.commands import Boot
 from innkeeper.random_ids import RandomIds
@@ -31,7 +31,7 @@ from innkeeper.systems.compute.boot.executor import BootExecutor
 
 UNLIMITED = -1
 A_DAY_S = 86_400.0
-KINDS: tuple[DecisionWish, ...] = get_args(DecisionWish)
+KINDS: tuple[DecisionDetail, ...] = get_args(DecisionDetail)
 WARM_UPS = 3
 
 
@@ -86,7 +86,7 @@ def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
     return took
 
 
-def _executor(store: Store, kind: DecisionWish) -> BootExecutor:
+def _executor(store: Store, kind: DecisionDetail) -> BootExecutor:
     computing = Computing(
         quota_instances=UNLIMITED,
         quota_cores=UNLIMITED,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.support import closing, compiled, runs, signals
+from tests.support import closing, compiled, run_folders, signals
 from tests.support.servers.leaving import LEAVING
 
 # A machine under load must not fail a property because one example took long; pytest-timeout
@@ -32,7 +32,7 @@ ROOM_BYTES = 8 * 2**30
 """The most that the tests' servers and services leave there, with as much to spare."""
 
 
-RUN = pytest.StashKey[runs.Run]()
+RUN = pytest.StashKey[run_folders.Run]()
 """The main process keeps its run here; workers have none."""
 LOST = pytest.StashKey[list[str]]()
 """Workers that died."""
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not _is_worker(config):
         _work_in_memory()
         _begin_run(config)
-    runs.enlist()
+    run_folders.enlist()
     compiled.share()
     gc.disable()
 
@@ -71,13 +71,13 @@ def _work_in_memory() -> None:
 
 def _begin_run(config: pytest.Config) -> None:
     """Remove the remains of killed runs, and make a folder for this one."""
-    for line in runs.sweep({runs.place(), MEMORY}):
+    for line in run_folders.sweep({run_folders.place(), MEMORY}):
         sys.stderr.write(f"{line}\n")
-    run = config.stash[RUN] = runs.Run()
-    os.environ |= {runs.VARIABLE: str(run.folder), "TMPDIR": str(run.folder)}
+    run = config.stash[RUN] = run_folders.Run()
+    os.environ |= {run_folders.VARIABLE: str(run.folder), "TMPDIR": str(run.folder)}
     tempfile.tempdir = None
     if config.option.basetemp is None:
-        config.option.basetemp = str(run.folder / runs.TESTS)
+        config.option.basetemp = str(run.folder / run_folders.TESTS)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

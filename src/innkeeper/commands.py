@@ -319,7 +319,7 @@ def _serve_as_worker(settings: Settings, options: Mapping[str, Any]) -> int:
     try:
         _make_ready(service)
         with bound(settings.serving, is_shared=True) as listener:
-            _listening(service, listener, options["pulse"]).run()
+            _listening(service, listener, options["heartbeat"]).run()
     finally:
         service.stop()
     return 0

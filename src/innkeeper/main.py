@@ -73,7 +73,7 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
     )
     # A supervisor passes these options to the workers that it starts.
     serve.add_argument("--with-parent", type=int, help=argparse.SUPPRESS)
-    serve.add_argument("--pulse", type=int, help=argparse.SUPPRESS)
+    serve.add_argument("--heartbeat", type=int, help=argparse.SUPPRESS)
     serve.add_argument("--instead-of", help=argparse.SUPPRESS)
 
 

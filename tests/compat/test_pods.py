@@ -127,8 +127,8 @@ def test_what_is_in_a_pod_is_listed_by_project(behind: Behind) -> None:
     (total,) = door.ask("pod", "project", "list", "p2")
     assert (total["Project"], total["Servers"], total["Bound"]) == ("total", 0, None)
     pod_id = door.ask("pod", "show", "p2")["pod_id"]
-    lives = {"top_id": "t", "bottom_id": "b", "pod_id": pod_id, "project_id": "acme"}
-    body = {"routing": {**lives, "resource_type": "server"}}
+    ids = {"top_id": "t", "bottom_id": "b", "pod_id": pod_id, "project_id": "acme"}
+    body = {"routing": {**ids, "resource_type": "server"}}
     token = {"x-auth-token": door.ask("token", "issue")["id"]}
     made = httpx.post(f"{door.url}/pods/v1.0/routings", json=body, headers=token)
     assert made.status_code == httpx.codes.CREATED, made.text

@@ -29,7 +29,7 @@ from tests.support.lease_operator import LeaseOperator
 from tests.support.moves import Movers
 from tests.tidy.tree import ROOT
 
-TERMS = PcloudContext(
+CONTEXT = PcloudContext(
     Dedicating(quota_pcloud_units=-1), 60.0, Initiator("req-1", "project", "user"), NOW
 )
 UUID = "b0000000-0000-4000-8000-000000000001"
@@ -68,12 +68,12 @@ def serving(tmp_path: Path) -> Iterator[Serving]:
 
     def furnish(tx: Tx) -> None:
         flavor = host_flavors.create(tx, cloud.ids.uuid(), "large", "", 1, NOW)
-        mine = pclouds.create(tx, UUID, "project", {"name": "p"}, TERMS)
+        mine = pclouds.create(tx, UUID, "project", {"name": "p"}, CONTEXT)
         for name in names:
             closed = ServiceChange(is_disabled=True)
             compute_hosts.change_service(tx, compute_hosts.by_name(tx, name), closed, NOW)
             host_flavors.add_host(tx, flavor, name, NOW)
-            hosts.allocate(tx, mine, HostRequest(name, "large"), TERMS)
+            hosts.allocate(tx, mine, HostRequest(name, "large"), CONTEXT)
 
     cloud.write(furnish)
     made = Serving(cloud)
@@ -90,7 +90,7 @@ def found(serving: Serving) -> Pcloud:
 def begin(serving: Serving, ratio: float) -> None:
     """Apply ratios to one host, like a process that is killed before the next."""
     serving.cloud.write(
-        lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), {"cpu_ratio": ratio}, TERMS, 1)
+        lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), {"cpu_ratio": ratio}, CONTEXT, 1)
     )
 
 
@@ -147,7 +147,7 @@ def names_in(serving: Serving) -> list[str]:
 def release(serving: Serving, name: str) -> None:
     def act(tx: Tx) -> None:
         mine = pclouds.get(tx, UUID)
-        hosts.release(tx, mine, hosts.get(tx, mine, name), TERMS)
+        hosts.release(tx, mine, hosts.get(tx, mine, name), CONTEXT)
 
     serving.cloud.write(act)
 
@@ -156,7 +156,7 @@ def test_a_pcloud_grows_to_the_size_that_it_keeps(serving: Serving) -> None:
     release(serving, "m00")
     assert serving.run("pcloud_sizes", 0) == 0
     size = {"size": SizePolicy(HOSTS, HOSTS, "large")}
-    serving.cloud.write(lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), size, TERMS))
+    serving.cloud.write(lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), size, CONTEXT))
     assert serving.run("pcloud_sizes", SWEEP_PERIOD_S) == 1
     assert len(names_in(serving)) == HOSTS
     assert serving.run("pcloud_sizes", SWEEP_PERIOD_S) == 0
@@ -170,7 +170,7 @@ def test_a_replaced_host_goes_when_it_is_empty(serving: Serving) -> None:
         amounts = {broken.provider_id: {class_ids(tx)["VCPU"]: 1}}
         claims.replace(tx, [ConsumerClaim(held, "p", "u", amounts, None)], NOW)
         compute_hosts.change_service(tx, broken, ServiceChange(is_forced_down=True), NOW)
-        hosts.replace(tx, pclouds.get(tx, UUID), "m01", TERMS)
+        hosts.replace(tx, pclouds.get(tx, UUID), "m01", CONTEXT)
 
     serving.cloud.write(replace)
     assert serving.run("replaced_hosts", 0) == 0

@@ -147,45 +147,45 @@ def test_a_command_may_raise_stop_iteration(cloud: Cloud) -> None:
     assert answered[1] == "done"
 
 
-class OddDesk:
+class OddExecutor:
     """Answers boots with a result that cannot be counted."""
 
     def begin(self, tx: Tx) -> None:
-        """See ``Desk``."""
+        """See ``Executor``."""
 
     def boot(self, tx: Tx, requests: Sequence[Any]) -> list[Any]:
-        """See ``Desk``."""
+        """See ``Executor``."""
         return list(requests)
 
     def explain(self, tx: Tx, request: Any) -> Any:
-        """See ``Desk``."""
+        """See ``Executor``."""
         return request
 
     @property
     def may_plan_ahead(self) -> bool:
-        """See ``Desk``."""
+        """See ``Executor``."""
         return False
 
     def plan_ahead(self, request: Any) -> bool:
-        """See ``Desk``."""
+        """See ``Executor``."""
         return False
 
     def plans_ahead(self) -> tuple[int, int]:
-        """See ``Desk``."""
+        """See ``Executor``."""
         return 0, 0
 
     def follow(self, tx: Tx) -> None:
-        """See ``Desk``."""
+        """See ``Executor``."""
 
     def forget(self) -> None:
-        """See ``Desk``."""
+        """See ``Executor``."""
 
 
 def test_a_failing_metric_changes_no_answer(cloud: Cloud) -> None:
     request = cloud.request()
     with capture_logs() as logs:
         answered = answers(
-            started(cloud, OddDesk()),
+            started(cloud, OddExecutor()),
             lambda thread: thread.submit(Boot(request)),
             written(waits_for_the_others),
         )

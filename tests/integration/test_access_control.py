@@ -17,7 +17,7 @@ from innkeeper.domain.slices import Serving
 from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.systems.identity.roles import names_with_implied
-from tests.support.isolated_projects import MARK, Parties, Party, lost, parties
+from tests.support.isolated_projects import MARK, Member, Projects, lost, projects
 
 PLACEHOLDER = re.compile(r"\{([^}]*)\}")
 REFUSED = (401, 403, 404)
@@ -72,13 +72,13 @@ BODIES: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parties]:
-    with parties(tmp_path_factory.mktemp("strangers")) as started:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Projects]:
+    with projects(tmp_path_factory.mktemp("strangers")) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
-def before(made: Parties) -> dict[str, set[str]]:
+def before(made: Projects) -> dict[str, set[str]]:
     rows = made.rows()
     return {name: found for name, found in rows.items() if name not in BUSY}
 
@@ -93,7 +93,7 @@ def guarded() -> list[Any]:
     ]
 
 
-def request_of(api: Api, route: Route, made: Parties) -> tuple[str, dict[str, Any]]:
+def request_of(api: Api, route: Route, made: Projects) -> tuple[str, dict[str, Any]]:
     """A path with Amber's ids, and the rest of a valid request."""
     path = PLACEHOLDER.sub(lambda m: made.things.get(m[1], f"{MARK}-{m[1]}"), route.path)
     path = getattr(Serving(), f"{api.name}_prefix") + path
@@ -109,31 +109,31 @@ def request_of(api: Api, route: Route, made: Parties) -> tuple[str, dict[str, An
     return path, {"headers": headers, **({"json": body} if has_body else {})}
 
 
-def is_let_in(made: Parties, route: Route, party: Party, roles: tuple[str, ...]) -> bool:
+def is_let_in(made: Projects, route: Route, member: Member, roles: tuple[str, ...]) -> bool:
     """Whether the route's rule admits a user, for the user's own resources."""
     assert route.rule is not None
     context = RequestContext(
-        "", party.user_id, party.project_id, names_with_implied(roles), party.name
+        "", member.user_id, member.project_id, names_with_implied(roles), member.name
     )
-    own: dict[str, Any] = {"project_id": party.project_id, "user_id": party.user_id}
+    own: dict[str, Any] = {"project_id": member.project_id, "user_id": member.user_id}
     own |= dict.fromkeys(route.policy_parameters)
     return made.service.service.site.policy.allows(route.rule.name, context, own)
 
 
 @pytest.mark.parametrize(("api", "route"), guarded())
 def test_unauthenticated_requests_are_refused_and_change_nothing(
-    made: Parties, before: dict[str, set[str]], api: Api, route: Route
+    made: Projects, before: dict[str, set[str]], api: Api, route: Route
 ) -> None:
     path, rest = request_of(api, route, made)
     answer = made.ask(None, route.method, path, **rest)
     assert answer.status_code == 401, answer.text
     named = set(PLACEHOLDER.findall(route.path)) & SOMEBODYS
     strangers = {made.birch: ("member", "manager"), made.reader: ("reader",), made.roleless: ()}
-    for party, roles in strangers.items():
-        answer = made.ask(party, route.method, path, **rest)
-        about = f"{party.name}: {answer.status_code} {answer.text[:300]}"
+    for member, roles in strangers.items():
+        answer = made.ask(member, route.method, path, **rest)
+        about = f"{member.name}: {answer.status_code} {answer.text[:300]}"
         assert answer.status_code < 500, about
-        is_theirs = is_let_in(made, route, party, roles)
+        is_theirs = is_let_in(made, route, member, roles)
         if not is_theirs or (named and route.path not in ABOUT_NOBODY):
             assert answer.status_code in REFUSED, about
         reported = answer.text
@@ -144,7 +144,7 @@ def test_unauthenticated_requests_are_refused_and_change_nothing(
     assert lost(before, made.rows_of(before)) == {}
 
 
-def test_agents_may_use_their_own_routes_alone(made: Parties) -> None:
+def test_agents_may_use_their_own_routes_alone(made: Projects) -> None:
     answer = made.ask(
         made.admin,
         "POST",

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.servers import packages
 from tests.support.servers.ports import take_port
-from tests.support.several import Started, administrator, several
+from tests.support.service_processes import Started, administrator, serve_all
 from tests.support.trust import NOBODY
 from tests.tidy.tree import ROOT
 
@@ -87,7 +87,7 @@ def proxied(folder: Path, services: list[Started]) -> Iterator[Proxy]:
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, list[Started], str]]:
     folder = tmp_path_factory.mktemp("haproxy")
     settings = {"auth": "builtin", "login_failures_free": str(FREE)}
-    with several(folder, 2, settings) as services, proxied(folder, services) as proxy:
+    with serve_all(folder, 2, settings) as services, proxied(folder, services) as proxy:
         proxy.wait_for(m1="UP", m2="UP")
         yield proxy, services, administrator(folder, services[0])
 

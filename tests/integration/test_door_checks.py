@@ -16,7 +16,7 @@ import pytest
 from innkeeper.domain.door import MARK
 from innkeeper.engine.maintenance.pod_audit import POD_INVARIANTS
 from innkeeper.wiring import DATABASE_FILE
-from tests.support import forked, several
+from tests.support import forked, service_processes
 from tests.support.pod_processes import GATEWAY, Door, door
 from tests.support.zone_processes import FLAVOR, SOON_S, USER, wait_for
 
@@ -49,7 +49,7 @@ class Checked:
         """Return what an audit that asks the pods says."""
         words = ("audit", "--json", "--with-pods", "--data-dir", str(self.door.folder), *options)
         settings = {"pod_request_timeout_s": "2"}
-        result = forked.run(*words, within_s=SOON_S, env=several.environment(settings))
+        result = forked.run(*words, within_s=SOON_S, env=service_processes.environment(settings))
         assert result.stdout, result.stderr
         told: dict[str, Any] = json.loads(result.stdout)
         return told

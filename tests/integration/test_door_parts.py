@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from tests.support.hostile_pods import HostilePod, hostile_pod
-from tests.support.hostile_zones import Asked, Raw, http
+from tests.support.hostile_zones import Raw, SeenRequest, http
 from tests.support.pod_processes import GATEWAY, Door, door
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -52,7 +52,7 @@ def test_attachments_on_all_pages_of_a_pod_are_listed(odd: tuple[Door, HostilePo
     rows = [row(number) for number in range(1500)]
     rows[7]["volume_id"] = OTHER
 
-    def answer(asked: Asked) -> Raw:
+    def answer(asked: SeenRequest) -> Raw:
         query = parse_qs(asked.query)
         ids, marker = [each["id"] for each in rows], query.get("marker")
         start = ids.index(marker[0]) + 1 if marker else 0

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from tests.support.leading import forwards, led, made
-from tests.support.several import VERSIONS, Started
+from tests.support.service_processes import VERSIONS, Started
 from tests.support.trust import NOBODY
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]

@@ -16,7 +16,7 @@ from tests.support.agents import agent, eventually
 from tests.support.leading import forwards, is_forwarding, led
 from tests.support.pod_processes import GATEWAY, door
 from tests.support.running import Running, running
-from tests.support.several import UNLIMITED, Started
+from tests.support.service_processes import UNLIMITED, Started
 from tests.support.zone_processes import FLAVOR, USER, zone_tree
 
 SIZE = "24m"

@@ -16,7 +16,7 @@ import pytest
 from tests.integration.test_workers import anew, eventually, flavor, settings, workers_of
 from tests.support.servers import postgresql
 from tests.support.servers.postgresql import Postgresql
-from tests.support.several import Started, several
+from tests.support.service_processes import Started, serve_all
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 TIMEOUT_S = 2.0
@@ -32,7 +32,7 @@ def two_workers(
 ) -> Iterator[tuple[Started, set[int]]]:
     """A service and its two workers, which both send heartbeats."""
     given = {**given, "worker_timeout_s": str(TIMEOUT_S)}
-    with several(folder, 1, given, "--workers", "2", *options) as (service,):
+    with serve_all(folder, 1, given, "--workers", "2", *options) as (service,):
         # A listening worker sends a heartbeat within a second.
         eventually(lambda: len(workers_of(service)) == len(listeners(service)) == 2)
         time.sleep(TIMEOUT_S / 2)

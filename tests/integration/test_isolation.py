@@ -17,12 +17,12 @@ import pytest
 from tests.support.isolated_projects import (
     MARK,
     PUBLIC_KEY,
-    Parties,
-    Party,
+    Member,
+    Projects,
     belongings,
     good,
     lost,
-    parties,
+    projects,
 )
 
 OTHER = "birchword"
@@ -35,20 +35,20 @@ RENAMED = [{"op": "replace", "path": "/name", "value": "mine"}]
 NAME_LENGTH_MIN = 6
 """Shorter words occur in every text."""
 PLAN_KEY = "c286696d887c9aa0611bbb3e2025a45b"
-Sides = tuple[Parties, Party, str, dict[str, str]]
+Sides = tuple[Projects, Member, str, dict[str, str]]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parties]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Projects]:
     folder = tmp_path_factory.mktemp("isolation")
-    with parties(folder, build_plan_encryption_key=[PLAN_KEY]) as started:
+    with projects(folder, build_plan_encryption_key=[PLAN_KEY]) as started:
         birchs = belongings(started, started.birch, OTHER)
         started.things |= {f"birch {name}": text for name, text in birchs.items()}
         yield started
 
 
 @pytest.fixture(params=["amber looks at birch", "birch looks at amber"])
-def sides(request: pytest.FixtureRequest, made: Parties) -> Sides:
+def sides(request: pytest.FixtureRequest, made: Projects) -> Sides:
     """The caller, the word in the names of the other project's resources, and their ids."""
     prefix = "birch "
     if request.param == "amber looks at birch":
@@ -136,7 +136,7 @@ def ids_of(entry: tuple[str, str, Any]) -> str:
     return f"{method} {path} {action}"
 
 
-def send(made: Parties, who: Party, entry: tuple[str, str, Any], ids: dict[str, str]) -> Any:
+def send(made: Projects, who: Member, entry: tuple[str, str, Any], ids: dict[str, str]) -> Any:
     """Send a request with these ids; gives its status and its text without them."""
     method, path, body = entry
     path = path.format_map(ids)
@@ -261,7 +261,7 @@ def test_requests_about_other_projects_are_refused_alike(sides: Sides, path: str
     )
 
 
-MARKERS = (
+MARKER_PATHS = (
     f"{COMPUTE}/servers?marker={{server_id}}",
     f"{COMPUTE}/servers/detail?marker={{server_id}}",
     f"{COMPUTE}/os-keypairs?marker={{name}}",
@@ -275,7 +275,7 @@ MARKERS = (
 )
 
 
-@pytest.mark.parametrize("path", MARKERS)
+@pytest.mark.parametrize("path", MARKER_PATHS)
 def test_another_projects_resource_is_no_marker(sides: Sides, path: str) -> None:
     made, who, _, theirs = sides
     own = {"own": str(who.project_id)}
@@ -301,7 +301,7 @@ def boot(**more: Any) -> dict[str, Any]:
     return body if hints is None else {**body, "os:scheduler_hints": hints}
 
 
-WISHES: tuple[dict[str, Any], ...] = (
+WANTED: tuple[dict[str, Any], ...] = (
     {"hints": {"same_host": "{server_id}"}},
     {"hints": {"same_host": ["{server_id}"]}},
     {"hints": {"different_host": "{server_id}"}},
@@ -326,7 +326,7 @@ BOOTING = ("servers", "os-explain", "zones/select", "zones/boot")
 
 
 @pytest.mark.parametrize("path", [f"{COMPUTE}/{each}" for each in BOOTING])
-@pytest.mark.parametrize("wanted", WISHES, ids=str)
+@pytest.mark.parametrize("wanted", WANTED, ids=str)
 def test_a_boot_neither_uses_nor_reveals_other_projects_resources(
     sides: Sides, path: str, wanted: dict[str, Any]
 ) -> None:
@@ -419,13 +419,13 @@ def test_only_administrators_see_names_of_hosts(sides: Sides) -> None:
         tells_no_host(made, answer.text)
 
 
-def tells_no_host(made: Parties, text: str) -> None:
+def tells_no_host(made: Projects, text: str) -> None:
     for name, uuid in hosts_of(made).items():
         # The ids of hosts that projects see are derived from the uuid.
         assert name not in text and uuid not in text
 
 
-def hosts_of(made: Parties) -> dict[str, str]:
+def hosts_of(made: Projects) -> dict[str, str]:
     """The uuids of all hosts, by name."""
     listed = good(made.ask(made.admin, "GET", f"{COMPUTE}/os-hypervisors"))["hypervisors"]
     return {each["hypervisor_hostname"]: each["id"] for each in listed}

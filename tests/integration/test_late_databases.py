@@ -15,7 +15,7 @@ from innkeeper.commands import NOT_THERE
 from tests.support.servers import mariadb, postgresql
 from tests.support.servers.mariadb import Mariadb
 from tests.support.servers.postgresql import Postgresql
-from tests.support.several import Started, end, started, wait_until_ready
+from tests.support.service_processes import Started, end, started, wait_until_ready
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 WITHIN_S = 30.0

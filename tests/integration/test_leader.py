@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.databases import DATABASES
 from tests.support.leading import FLAVORS, WITHIN_S, Led, eventually, forwards, led, made
-from tests.support.several import UNLIMITED, end, several, started, wait_until_ready
+from tests.support.service_processes import UNLIMITED, end, serve_all, started, wait_until_ready
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 ASKED = 40
@@ -134,7 +134,7 @@ def test_processes_forward_with_tls(tmp_path: Path) -> None:
 def test_a_process_that_must_not_forward_writes_by_itself(tmp_path: Path) -> None:
     shared = {"auth": "none", "database_url": DATABASES["sqlite"](tmp_path)}
     shared |= {"database_is_shared": "true", "forward_writes": "false"}
-    with several(tmp_path, 2, shared) as services:
+    with serve_all(tmp_path, 2, shared) as services:
         assert [made(each, f"own-{each.port}") for each in services] == [OK, OK]
         assert not any(each.leads() for each in services)
         assert [sum(forwards(each).values()) for each in services] == [0, 0]

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support import forked, several
+from tests.support import forked, service_processes
 from tests.support.databases import postgresql_url, sqlite_url
 from tests.support.pod_processes import CAD, Door, door, password_of
 from tests.support.zone_processes import SOON_S, wait_for
@@ -32,7 +32,7 @@ def broken(at: Door) -> list[object]:
     words = ("audit", "--json", "--data-dir", str(at.folder))
     url = at.folder.parent / "url"
     settings = {"database_url": url.read_text()} if url.exists() else {}
-    result = forked.run(*words, within_s=SOON_S, env=several.environment(settings))
+    result = forked.run(*words, within_s=SOON_S, env=service_processes.environment(settings))
     assert result.stdout, result.stderr
     left: list[object] = json.loads(result.stdout)["left"]
     return left
@@ -58,17 +58,21 @@ def shared(
 
 
 def test_first_requests_at_the_same_moment_make_one_binding_per_group(shared: Door) -> None:
-    wishes: list[dict[str, object]] = [{}, {"extra_specs": dict(CAD)}, {"availability_zone": "az2"}]
+    options: list[dict[str, object]] = [
+        {},
+        {"extra_specs": dict(CAD)},
+        {"availability_zone": "az2"},
+    ]
 
     def ask(number: int) -> tuple[int, str, str]:
-        wish = wishes[number % len(wishes)]
-        answer = shared.bind("new", process=number % PROCESSES, **wish)
+        option = options[number % len(options)]
+        answer = shared.bind("new", process=number % PROCESSES, **option)
         assert answer.status_code in (OK, CREATED), answer.text
         binding = answer.json()["pod_binding"]
         return answer.status_code, binding["group"], binding["id"]
 
     with ThreadPoolExecutor(REQUESTS) as clients:
-        found = list(clients.map(ask, range(REQUESTS * len(wishes))))
+        found = list(clients.map(ask, range(REQUESTS * len(options))))
     active = shared.get("/bindings?project_id=new&is_binding=true")["pod_bindings"]
     by_place = Counter((each["group"], each["az_name"]) for each in active)
     assert set(by_place.values()) == {1}
@@ -99,8 +103,8 @@ def test_moves_at_the_same_moment_leave_a_history_without_gap_and_overlap(shared
 
     def move(number: int) -> int:
         body = {"project_id": "moved", "pod_id": shared.ids[targets[number % 3]]}
-        path, wish = "/bindings", {"pod_binding": body}
-        return shared.call("POST", path, wish, process=number % PROCESSES).status_code
+        path, whole = "/bindings", {"pod_binding": body}
+        return shared.call("POST", path, whole, process=number % PROCESSES).status_code
 
     with ThreadPoolExecutor(REQUESTS) as clients:
         statuses = Counter(clients.map(move, range(REQUESTS)))
@@ -120,9 +124,9 @@ def test_a_process_that_dies_leaves_a_sound_history(shared: Door) -> None:
 
     def move(number: int) -> int | None:
         pod_id = shared.ids[targets[number % 3]]
-        wish = {"pod_binding": {"project_id": f"left-{number % 2}", "pod_id": pod_id}}
+        whole = {"pod_binding": {"project_id": f"left-{number % 2}", "pod_id": pod_id}}
         try:
-            return shared.call("POST", "/bindings", wish, process=number % PROCESSES).status_code
+            return shared.call("POST", "/bindings", whole, process=number % PROCESSES).status_code
         except httpx.TransportError:
             return None
 
@@ -210,7 +214,7 @@ def test_a_pod_that_freezes_or_dies_is_down_and_the_door_goes_on(two: Door) -> N
 
 def test_a_login_that_is_revoked_is_noticed_and_a_new_one_is_accepted(tmp_path: Path) -> None:
     settings = {"token_cache_s": "0.1"}
-    with door(tmp_path) as at, several.several(tmp_path / "pod", 1, settings) as (pod,):
+    with door(tmp_path) as at, service_processes.serve_all(tmp_path / "pod", 1, settings) as (pod,):
         secret = password_of(tmp_path / "pod")
         url = f"http://127.0.0.1:{pod.port}"
         refused = {"pod_name": "p0", "az_name": "az1", "auth_url": f"{url}/identity/v3"}
@@ -221,7 +225,7 @@ def test_a_login_that_is_revoked_is_noticed_and_a_new_one_is_accepted(tmp_path: 
         assert "wrong" not in answer.text
         at.add("p1", url, password=secret)
         at.wait_for_state("p1", "up")
-        token = several.administrator(tmp_path / "pod", pod)
+        token = service_processes.administrator(tmp_path / "pod", pod)
         user = pod.call("GET", "/identity/v3/users?name=admin", token).json()["users"][0]["id"]
         body = {"user": {"password": "another password", "original_password": secret}}
         path = f"/identity/v3/users/{user}/password"

@@ -15,7 +15,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.support import runs
+from tests.support import run_folders
 from tests.support.servers import processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +51,7 @@ def begun(words: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
         finally:
             processes.send(processes.families([run.pid]), signal.SIGKILL)
             run.wait()
-            runs.sweep([runs.place()])
+            run_folders.sweep([run_folders.place()])
 
 
 def until(is_so: Callable[[], bool], log: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_run_is_ended_by_an_interrupt(tmp_path: Path, workers: str) -> None:
 STARTS_SERVERS = """
     import os, pathlib, signal, subprocess, time
     from tests.support.servers import postgresql
-    from tests.support.several import several
+    from tests.support.service_processes import serve_all
 
     ORPHAN = "sleep 600 > /dev/null & echo $!"
 
@@ -208,7 +208,7 @@ STARTS_SERVERS = """
         server = postgresql.shared()
         orphan = int(subprocess.check_output(["sh", "-c", ORPHAN], cwd="/"))
         settings = {"auth": "none", "database_url": server.fresh()}
-        with several(tmp_path / "data", 1, settings) as (service,):
+        with serve_all(tmp_path / "data", 1, settings) as (service,):
             pids = [server._process.pid, service.process.pid, orphan, os.getpid()]
             told = "\\n".join([os.environ["TEST_RUN_FOLDER"], *map(str, pids)])
             made = pathlib.Path(request.path).with_name("made")
@@ -253,18 +253,18 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(tmp_path: 
 def test_a_process_with_the_pid_of_an_older_one_is_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "600"]) as meant, subprocess.Popen(["sleep", "600"]) as other:
         try:
-            folder = tmp_path / f"{runs.PREFIX}dead"
+            folder = tmp_path / f"{run_folders.PREFIX}dead"
             folder.mkdir()
             stat = Path(f"/proc/{meant.pid}/stat").read_text()
-            started = int(stat.rpartition(")")[2].split()[runs.STARTED])
+            started = int(stat.rpartition(")")[2].split()[run_folders.STARTED])
             listed = f"{meant.pid} {started}\n{other.pid} {started - 1}\n{other.pid}"
-            (folder / runs.LISTED).write_text(listed)
-            (reported,) = runs.sweep([tmp_path])
+            (folder / run_folders.LISTED).write_text(listed)
+            (reported,) = run_folders.sweep([tmp_path])
             assert meant.wait(0) == -signal.SIGTERM
             assert other.poll() is None
             assert f"sleep ({meant.pid})" in reported
             assert not folder.exists()
-            assert runs.sweep([tmp_path]) == []
+            assert run_folders.sweep([tmp_path]) == []
         finally:
             meant.kill()
             other.kill()

@@ -17,7 +17,7 @@ import pytest
 from innkeeper.engine.periodic import SWEEP_PERIOD_S
 from innkeeper.store.periodic import EARLY
 from tests.support.databases import DATABASES
-from tests.support.several import UNLIMITED, Started, administrator, logged_in, several
+from tests.support.service_processes import UNLIMITED, Started, administrator, logged_in, serve_all
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 OK, ACCEPTED, NO_CONTENT = httpx.codes.OK, httpx.codes.ACCEPTED, httpx.codes.NO_CONTENT
@@ -109,7 +109,7 @@ def cloud(
         "service_down_time_s": "600",
         **UNLIMITED,
     }
-    with several(folder, 2, settings) as (first, second):
+    with serve_all(folder, 2, settings) as (first, second):
         admin = administrator(folder, first)
         body = {"agent": {"name": "test", "driver": "fake"}}
         made = first.call("POST", "/compute/v2.1/os-agents", admin, json=body).json()["agent"]

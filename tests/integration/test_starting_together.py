@@ -18,7 +18,7 @@ from innkeeper.store.tables.placement import resource_classes, traits
 from innkeeper.store.transactions import Store
 from tests.support.databases import DATABASES
 from tests.support.servers import galera
-from tests.support.several import UNLIMITED, Started, end, started, wait_until_ready
+from tests.support.service_processes import UNLIMITED, Started, end, started, wait_until_ready
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.agents import agent, eventually
 from tests.support.databases import DATABASES
-from tests.support.several import UNLIMITED, Started, several
+from tests.support.service_processes import UNLIMITED, Started, serve_all
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 VERSION = {"openstack-api-version": "volume 3.71, compute 2.100"}
@@ -76,7 +76,7 @@ def race(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Race]:
         **UNLIMITED,
     }
     with (
-        several(tmp_path / "service", 2, settings) as services,
+        serve_all(tmp_path / "service", 2, settings) as services,
         agent(f"http://127.0.0.1:{services[0].port}", tmp_path / "agent", "--disk-gb", "100"),
     ):
         made = Race(services)

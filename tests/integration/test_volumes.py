@@ -10,7 +10,7 @@ import pytest
 
 from innkeeper.main import main
 from tests.support.agents import WITHIN_S, agent, eventually, start
-from tests.support.several import Started, end, several, started, wait_until_ready
+from tests.support.service_processes import Started, end, serve_all, started, wait_until_ready
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 SETTINGS = {"auth": "none", "work_poll_s": "1.0", "quota_volumes": "-1", "quota_gigabytes": "-1"}
@@ -123,7 +123,7 @@ def test_processes_do_not_give_the_last_gigabyte_twice(tmp_path: Path) -> None:
     folder = tmp_path / "service"
     settings = {**SETTINGS, "database_is_shared": "true"}
     with (
-        several(folder, 2, settings) as services,
+        serve_all(folder, 2, settings) as services,
         agent(f"http://127.0.0.1:{services[0].port}", tmp_path / "agent", "--disk-gb", "100"),
     ):
         eventually(lambda: host_count(services[1]), 1)

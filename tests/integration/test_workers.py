@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.databases import DATABASES
 from tests.support.forked import SOURCE
-from tests.support.several import UNLIMITED, VERSIONS, Started, several
+from tests.support.service_processes import UNLIMITED, VERSIONS, Started, serve_all
 from tests.support.trust import NOBODY
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
@@ -78,7 +78,7 @@ def anew(service: Started, method: str, path: str, **more: Any) -> httpx.Respons
 
 
 def test_workers_are_replaced_and_count_together(tmp_path: Path) -> None:
-    with several(tmp_path, 1, settings(tmp_path, "sqlite"), "--workers", "2") as (service,):
+    with serve_all(tmp_path, 1, settings(tmp_path, "sqlite"), "--workers", "2") as (service,):
         eventually(lambda: len(workers_of(service)) == WORKERS)
         acknowledged: list[str] = []
         is_over = threading.Event()
@@ -127,7 +127,7 @@ def count(reported: str, path: str, method: str) -> int:
 
 
 def test_a_request_that_is_in_flight_is_answered_at_the_end(tmp_path: Path) -> None:
-    with several(tmp_path, 1, settings(tmp_path, "sqlite"), "--workers", "2") as (service,):
+    with serve_all(tmp_path, 1, settings(tmp_path, "sqlite"), "--workers", "2") as (service,):
         body = {"agent": {"name": "slow", "driver": "fake"}}
         made = service.call("POST", "/compute/v2.1/os-agents", json=body).json()["agent"]
         path = f"/compute/v2.1/os-agents/{made['id']}/work"
@@ -144,7 +144,7 @@ def test_a_request_that_is_in_flight_is_answered_at_the_end(tmp_path: Path) -> N
 
 
 def test_workers_end_without_their_supervisor(tmp_path: Path) -> None:
-    with several(tmp_path, 1, settings(tmp_path, "sqlite"), "--workers", "2") as (service,):
+    with serve_all(tmp_path, 1, settings(tmp_path, "sqlite"), "--workers", "2") as (service,):
         eventually(lambda: len(workers_of(service)) == WORKERS)
         workers = workers_of(service)
         assert refused_beside(service, tmp_path / "other") == (

@@ -122,7 +122,7 @@ def update(number: int, vcpus: int, consumer_type: str = "INSTANCE") -> list[All
 # An update that waits for another one of the same consumer is not overtaken by later ones.
 @example(batches=[[update(0, 0, "no type"), update(0, 4), update(1, 3)]])
 def test_together_is_as_one_by_one(batches: list[list[list[AllocationUpdate]]]) -> None:
-    with tempfile.TemporaryDirectory(prefix="innkeeper-wishes-") as folder:
+    with tempfile.TemporaryDirectory(prefix="innkeeper-updates-") as folder:
         stores = []
         for name in ("one-by-one", "together"):
             shutil.copytree(template(), Path(folder) / name)

@@ -151,11 +151,11 @@ def test_what_is_found_can_be_claimed(store: Store, dice: Random) -> None:
 def claim_and_let_go(tx: Tx, candidate: Candidate) -> None:
     """Claim what a candidate is about, which must be possible; then undo it."""
     resources: dict[str, dict[str, int]] = dict(candidate.allocations.items())
-    wish = AllocationUpdate(
+    update = AllocationUpdate(
         CLAIMANT, resources, project_id="project", user_id="user", consumer_type="INSTANCE"
     )
     with pytest.raises(Undo), transactions.step(tx):
-        allocations.write(tx, [wish], NOW)
+        allocations.write(tx, [update], NOW)
         raise Undo
 
 

@@ -180,12 +180,12 @@ def rebuild(_: Cloud, tx: Tx, deed: Deed) -> None:
         has = {line.class_name: line.inventory for line in found.lines}
         has |= {name: Inventory(n + deed.number) for name, n in deed.amounts.items()}
         shapes[uuid] = ProviderShape(found.generation, has)
-    wish = wish_of(deed._replace(host=(deed.host + 1) % HOSTS, flag=False))
-    reshape.replace(tx, shapes, [wish], NOW)
+    update = update_of(deed._replace(host=(deed.host + 1) % HOSTS, flag=False))
+    reshape.replace(tx, shapes, [update], NOW)
 
 
-def wish_of(deed: Deed) -> AllocationUpdate:
-    """What somebody wishes to hold."""
+def update_of(deed: Deed) -> AllocationUpdate:
+    """The allocations that somebody asks for."""
     resources: dict[str, Any] = {} if deed.flag else {provider_uuid(deed.host): deed.amounts}
     return AllocationUpdate(
         CONSUMERS[deed.number % len(CONSUMERS)], resources, asks_no_generation=True
@@ -266,7 +266,7 @@ WRITES: dict[str, Callable[[Cloud, Tx, Deed], None]] = {
 BOOTS = ("boot", "boot_there", "explain")
 DEEDS = st.builds(
     Deed,
-    verb=st.sampled_from([*WRITES, *BOOTS, "wish", "wish"]),
+    verb=st.sampled_from([*WRITES, *BOOTS, "replace", "replace"]),
     host=st.integers(0, HOSTS - 1),
     amounts=st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 6), min_size=1),
     marks=st.frozensets(st.sampled_from([*TRAITS, *AGGREGATES])),
@@ -285,12 +285,12 @@ def step_of(cloud: Cloud, deed: Deed) -> tuple[str, Any]:
     """A deed as a step of the writer thread."""
     if deed.verb in WRITES:
         return "write", lambda tx: WRITES[deed.verb](cloud, tx, deed)
-    if deed.verb == "wish":
-        return "together", (write_together, AllocationUpdates([wish_of(deed)], NOW))
-    wish: dict[str, Any] = {"availability_zone": "north"} if deed.flag else {}
+    if deed.verb == "replace":
+        return "together", (write_together, AllocationUpdates([update_of(deed)], NOW))
+    more: dict[str, Any] = {"availability_zone": "north"} if deed.flag else {}
     if deed.verb == "boot_there":
-        wish = {"forced_host": f"h{deed.host}", "is_admin": True}
-    request = cloud.request(1 + deed.number // 3, 1 + deed.number, **wish)
+        more = {"forced_host": f"h{deed.host}", "is_admin": True}
+    request = cloud.request(1 + deed.number // 3, 1 + deed.number, **more)
     return ("explain" if deed.verb == "explain" else "boot"), request
 
 

@@ -32,7 +32,7 @@ CONSUMERS = tuple(ConsumerUuid(f"10000000-0000-0000-0000-00000000000{n}") for n 
 Key = tuple[int, str]
 keys = st.tuples(st.integers(0, len(PROVIDERS) - 1), st.sampled_from(CLASSES))
 holdings = st.dictionaries(keys, st.integers(1, 4), max_size=3)
-wishes = st.dictionaries(st.sampled_from(CONSUMERS), holdings, min_size=1)
+updates = st.dictionaries(st.sampled_from(CONSUMERS), holdings, min_size=1)
 figures = st.builds(
     Inventory,
     total=st.integers(1, 8),
@@ -117,7 +117,7 @@ def test_the_count_is_the_rule(tmp_path: Path) -> None:
     counting = Store(world.store.backend, world.store.engines, Guards(generations=False))
 
     @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(before=wishes, wanted=wishes, stocked=stocks)
+    @given(before=updates, wanted=updates, stocked=stocks)
     def compare(
         before: dict[ConsumerUuid, dict[Key, int]],
         wanted: dict[ConsumerUuid, dict[Key, int]],

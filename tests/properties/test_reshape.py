@@ -48,7 +48,7 @@ class Reshape(NamedTuple):
     """One request: what providers are to have, what consumers are to hold, what is amiss."""
 
     shapes: dict[str, dict[str, int]]
-    wishes: dict[str, Holding]
+    updates: dict[str, Holding]
     amiss: str
 
 
@@ -77,11 +77,11 @@ class World:
             for name, total in shape.items()
         }
         both = self.has | wanted
-        held = {**self.held, **asked.wishes}
+        held = {**self.held, **asked.updates}
         held = {each: holding for each, holding in held.items() if holding}
-        for key in {key for wish in asked.wishes.values() for key in wish}:
-            added = sum(wish.get(key, 0) for wish in asked.wishes.values())
-            freed = sum(self.held.get(each, {}).get(key, 0) for each in asked.wishes)
+        for key in {key for update in asked.updates.values() for key in update}:
+            added = sum(update.get(key, 0) for update in asked.updates.values())
+            freed = sum(self.held.get(each, {}).get(key, 0) for each in asked.updates)
             after = self.used(key) - freed + added
             if key not in both or (after > both[key] and added > freed):
                 return CapacityExceeded
@@ -92,7 +92,7 @@ class World:
             return InUse
         touched = {
             each
-            for who in asked.wishes
+            for who in asked.updates
             for each, _ in [*self.held.get(who, ()), *held.get(who, ())]
         }
         moved = dict(self.moved)
@@ -100,7 +100,7 @@ class World:
             if each in asked.shapes:
                 moved[each] += 2 if asked.shapes[each] else 1
             moved[each] += each in touched
-        written = {each: self.written.get(each, 0) + (each in asked.wishes) for each in held}
+        written = {each: self.written.get(each, 0) + (each in asked.updates) for each in held}
         return World(has, held, moved, written)
 
 
@@ -134,7 +134,7 @@ def carry_out(tx: Tx, world: World, asked: Reshape) -> None:
     }
     if asked.amiss == "stranger":
         shapes[STRANGER] = ProviderShape(0, {})
-    wishes = [
+    updates = [
         AllocationUpdate(
             who,
             _by_provider(holding),
@@ -142,9 +142,9 @@ def carry_out(tx: Tx, world: World, asked: Reshape) -> None:
             project_id="project",
             user_id="user",
         )
-        for who, holding in asked.wishes.items()
+        for who, holding in asked.updates.items()
     ]
-    reshape.replace(tx, shapes, wishes, NOW)
+    reshape.replace(tx, shapes, updates, NOW)
     if asked.amiss == "death":
         raise Died
 
@@ -221,7 +221,7 @@ def test_all_or_nothing(asked_one_by_one: list[Reshape]) -> None:
 
 def step(store: Store, world: World, asked: Reshape) -> World:
     """Ask for one reshape, judge what came of it, and give the world behind it."""
-    if asked.amiss == "stale consumer" and not asked.wishes:
+    if asked.amiss == "stale consumer" and not asked.updates:
         asked = asked._replace(amiss="")
     expected = world.after(asked)
     refusal: Exception | None = None

@@ -30,8 +30,8 @@ DESTINATIONS = st.builds(
     host=NAMES,
     provider_uuid=st.uuids().map(str),
 )
-TERMS = st.builds(EntryScope, project_id=NAMES, request_digest=NAMES)
-WISHES = st.recursive(
+SCOPES = st.builds(EntryScope, project_id=NAMES, request_digest=NAMES)
+VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
@@ -64,7 +64,7 @@ def letters(raw: bytes | bytearray) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
-@given(KEYS, DESTINATIONS, TERMS, NONCES)
+@given(KEYS, DESTINATIONS, SCOPES, NONCES)
 def test_what_was_sealed_is_what_is_opened(
     key: bytes, destination: Destination, scope: EntryScope, nonce: bytes
 ) -> None:
@@ -85,7 +85,7 @@ def test_an_entry_of_an_older_program_opens() -> None:
     assert zone.open(OLD_ENTRY, scope).place == destination
 
 
-@given(KEYS, KEYS, DESTINATIONS, TERMS, NONCES, st.integers(1, 8))
+@given(KEYS, KEYS, DESTINATIONS, SCOPES, NONCES, st.integers(1, 8))
 def test_an_entry_of_a_child_is_wrapped_and_unwrapped(
     key: bytes, below: bytes, destination: Destination, scope: EntryScope, nonce: bytes, hops: int
 ) -> None:
@@ -132,7 +132,7 @@ def test_no_byte_of_an_entry_through_three_zones_can_be_changed() -> None:
         right = entry
 
 
-@given(KEYS, TERMS, NONCES, st.text(max_size=2000))
+@given(KEYS, SCOPES, NONCES, st.text(max_size=2000))
 def test_what_a_child_calls_an_entry_is_checked(
     key: bytes, scope: EntryScope, nonce: bytes, text: str
 ) -> None:
@@ -143,7 +143,7 @@ def test_what_a_child_calls_an_entry_is_checked(
     assert sealer(key).open(entry, scope).place == ChildEntry(CHILD, text)
 
 
-@given(KEYS, KEYS, DESTINATIONS, TERMS, NONCES)
+@given(KEYS, KEYS, DESTINATIONS, SCOPES, NONCES)
 def test_another_key_opens_nothing(
     key: bytes, another: bytes, destination: Destination, scope: EntryScope, nonce: bytes
 ) -> None:
@@ -153,7 +153,7 @@ def test_another_key_opens_nothing(
         sealer(another).open(entry, scope)
 
 
-@given(KEYS, DESTINATIONS, TERMS, TERMS, NAMES, NONCES)
+@given(KEYS, DESTINATIONS, SCOPES, SCOPES, NAMES, NONCES)
 def test_nor_does_another_zone_project_or_request(
     key: bytes,
     destination: Destination,
@@ -177,7 +177,7 @@ def test_nor_does_another_zone_project_or_request(
                 sealer(key, zone=named).open(entry, said)
 
 
-@given(KEYS, DESTINATIONS, TERMS, NONCES, st.data())
+@given(KEYS, DESTINATIONS, SCOPES, NONCES, st.data())
 def test_any_other_bit_and_it_is_none(
     key: bytes, destination: Destination, scope: EntryScope, nonce: bytes, data: st.DataObject
 ) -> None:
@@ -188,7 +188,7 @@ def test_any_other_bit_and_it_is_none(
         sealer(key).open(letters(raw), scope)
 
 
-@given(KEYS, DESTINATIONS, TERMS, NONCES, st.data())
+@given(KEYS, DESTINATIONS, SCOPES, NONCES, st.data())
 def test_any_other_letter_and_it_is_none(
     key: bytes, destination: Destination, scope: EntryScope, nonce: bytes, data: st.DataObject
 ) -> None:
@@ -202,7 +202,7 @@ def test_any_other_letter_and_it_is_none(
             sealer(key).open(other, scope)
 
 
-@given(st.text(max_size=600) | st.binary(max_size=600).map(letters), KEYS, TERMS)
+@given(st.text(max_size=600) | st.binary(max_size=600).map(letters), KEYS, SCOPES)
 def test_what_was_never_sealed_is_none(text: str, key: bytes, scope: EntryScope) -> None:
     with pytest.raises(NotOurs):
         sealer(key).open(text, scope)
@@ -210,7 +210,7 @@ def test_what_was_never_sealed_is_none(text: str, key: bytes, scope: EntryScope)
         sealer(key).open(letters(FORM + key_id(key) + text.encode(errors="replace")), scope)
 
 
-@given(st.lists(KEYS, min_size=3, max_size=3, unique=True), DESTINATIONS, TERMS, NONCES)
+@given(st.lists(KEYS, min_size=3, max_size=3, unique=True), DESTINATIONS, SCOPES, NONCES)
 def test_keys_take_turns(
     keys: list[bytes], destination: Destination, scope: EntryScope, nonce: bytes
 ) -> None:
@@ -225,7 +225,7 @@ def test_keys_take_turns(
         sealer(old).open(later, scope)
 
 
-@given(KEYS, st.lists(DESTINATIONS, min_size=2, max_size=2), TERMS, NONCES, NONCES)
+@given(KEYS, st.lists(DESTINATIONS, min_size=2, max_size=2), SCOPES, NONCES, NONCES)
 def test_an_entry_reveals_nothing(
     key: bytes, places: list[Destination], scope: EntryScope, nonce: bytes, another: bytes
 ) -> None:
@@ -242,7 +242,7 @@ def test_an_entry_reveals_nothing(
         assert entry != sealer(key).seal(first, scope, another, NOON)
 
 
-@given(st.dictionaries(st.text(max_size=5), WISHES, max_size=4), WISHES)
+@given(st.dictionaries(st.text(max_size=5), VALUES, max_size=4), VALUES)
 def test_requests_are_alike_in_whatever_order_they_are_written(
     asked: dict[str, object], more: object
 ) -> None:

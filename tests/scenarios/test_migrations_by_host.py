@@ -40,11 +40,11 @@ def _move(service: Running) -> None:
     service.call("PUT", f"{compute}/os-agents/{agent}/hosts", json={"hosts": reported})
     flavor = {"name": "small", "id": "small", "ram": 512, "vcpus": 1, "disk": 1}
     service.call("POST", f"{compute}/flavors", json={"flavor": flavor})
-    wish = {"name": "web", "flavorRef": "small", "networks": "none"}
-    wish["availability_zone"] = "nova:left"
+    fields = {"name": "web", "flavorRef": "small", "networks": "none"}
+    fields["availability_zone"] = "nova:left"
     # Only administrators name hosts; a migration is of the project from which it is asked.
     booted = service.call(
-        "POST", f"{compute}/servers", "admin:lab", json={"server": wish}, headers=NEWEST
+        "POST", f"{compute}/servers", "admin:lab", json={"server": fields}, headers=NEWEST
     )
     assert booted.status_code == 202, booted.text
     path = f"{compute}/os-agents/{agent}"

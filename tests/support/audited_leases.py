@@ -38,12 +38,12 @@ from tests.support.clouds import NOW, Numbers
 
 POOL = "b0000000-0000-4000-8000-000000000003"
 IDS = Numbers()
-TERMS = LeaseContext(60.0, Initiator("req-1", "project", "user"), NOW)
+CONTEXT = LeaseContext(60.0, Initiator("req-1", "project", "user"), NOW)
 WHOLE = Demand(1, 1)
 Plant = Callable[[Tx, Any], object]
 
 
-def _wish(demand: Demand = WHOLE) -> LeaseRequest:
+def _request(demand: Demand = WHOLE) -> LeaseRequest:
     kind = ResourceTypeName.HOST if demand.is_whole else ResourceTypeName.SLOT
     part = ReservationRequest(IDS.uuid(), kind, demand)
     window = Window(NOW, NOW + timedelta(hours=1))
@@ -57,17 +57,17 @@ def _wish(demand: Demand = WHOLE) -> LeaseRequest:
 def furnish(tx: Tx) -> None:
     """Put the second host into a running lease."""
     freepool.add(tx, "h1", {}, "freepool", NOW)
-    made = leases.add(tx, _wish(), NOW)
+    made = leases.add(tx, _request(), NOW)
     holds.add(tx, made.reservations[0].id, {_h1(tx): 1})
-    lease_events.start(tx, made, TERMS)
+    lease_events.start(tx, made, CONTEXT)
 
 
 def _with_slots(tx: Tx) -> str:
     """Put the second host's slots into a running lease. Return the reservation's id."""
     freepool.add(tx, "h1", {}, "freepool", NOW)
-    made = leases.add(tx, _wish(Demand(2, 2, {"VCPU": 1})), NOW)
+    made = leases.add(tx, _request(Demand(2, 2, {"VCPU": 1})), NOW)
     holds.add(tx, made.reservations[0].id, {_h1(tx): 2})
-    lease_events.start(tx, made, TERMS)
+    lease_events.start(tx, made, CONTEXT)
     return made.reservations[0].uuid
 
 
@@ -121,7 +121,7 @@ def _pooled_too(tx: Tx, _: Any) -> None:
 
 def _held_twice(tx: Tx, _: Any) -> None:
     furnish(tx)
-    other = leases.add(tx, _wish(), NOW)
+    other = leases.add(tx, _request(), NOW)
     holds.add(tx, other.reservations[0].id, {_h1(tx): 1})
 
 

@@ -27,7 +27,7 @@ from tests.support.clouds import NOW
 
 POOL = "b0000000-0000-4000-8000-000000000001"
 PCLOUD = "b0000000-0000-4000-8000-000000000002"
-TERMS = PcloudContext(Dedicating(), 60.0, Initiator("req-1", "project", "user"), NOW)
+CONTEXT = PcloudContext(Dedicating(), 60.0, Initiator("req-1", "project", "user"), NOW)
 Plant = Callable[[Tx, Any], object]
 
 
@@ -37,8 +37,8 @@ def furnish(tx: Tx) -> None:
     hosts.change_service(tx, hosts.by_name(tx, "h1"), closed, NOW)
     flavor = host_flavors.create(tx, POOL, "large", "", 1, NOW)
     host_flavors.add_host(tx, flavor, "h1", NOW)
-    made = pcloud_rules.create(tx, PCLOUD, "project", {"name": "p", "cpu_ratio": 2.0}, TERMS)
-    pcloud_hosts.allocate(tx, made, HostRequest("a", "large"), TERMS)
+    made = pcloud_rules.create(tx, PCLOUD, "project", {"name": "p", "cpu_ratio": 2.0}, CONTEXT)
+    pcloud_hosts.allocate(tx, made, HostRequest("a", "large"), CONTEXT)
 
 
 def _id(tx: Tx, name: str) -> int:

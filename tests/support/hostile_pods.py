@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from innkeeper.clients.pod_logins import PodLogin
-from tests.support.hostile_zones import Asked, HostileZone, Raw, hostile_zone, http
+from tests.support.hostile_zones import HostileZone, Raw, SeenRequest, hostile_zone, http
 from tests.support.pod_processes import PODS
 from tests.support.running import Running
 
@@ -40,7 +40,7 @@ class HostilePod:
     """A pod. ``answers`` has other answers, by the path; a function is called for each request."""
 
     zone: HostileZone
-    answers: dict[str, Raw | Callable[[Asked], Raw]] = field(default_factory=dict)
+    answers: dict[str, Raw | Callable[[SeenRequest], Raw]] = field(default_factory=dict)
     types: tuple[str, ...] = ("compute", "volumev3")
     logins: int = 0
 
@@ -64,7 +64,7 @@ class HostilePod:
         }
         return PodLogin(**{**usual, **more})
 
-    def answer(self, asked: Asked) -> Raw:
+    def answer(self, asked: SeenRequest) -> Raw:
         """Answer a request."""
         wanted = self.answers.get(asked.path)
         if wanted is not None:

@@ -55,7 +55,7 @@ def flood(start: bytes = b"") -> Iterator[bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SeenRequest:
     """A request that the child got. ``path`` is relative to its address."""
 
     method: str
@@ -73,17 +73,17 @@ class HostileZone:
     """
 
     port: int = 0
-    answers: Callable[[Asked], Raw | None] = lambda asked: None
+    answers: Callable[[SeenRequest], Raw | None] = lambda asked: None
     info: Any = field(default_factory=lambda: {"id": ZONE_ID, "name": "odd", "capabilities": {}})
-    asked: list[Asked] = field(default_factory=list)
-    begin: Callable[[Asked], None] = lambda asked: None
+    asked: list[SeenRequest] = field(default_factory=list)
+    begin: Callable[[SeenRequest], None] = lambda asked: None
 
     @property
     def api_url(self) -> str:
         """The address of its Compute API."""
         return f"http://127.0.0.1:{self.port}/v2.1"
 
-    def answer(self, asked: Asked) -> Raw:
+    def answer(self, asked: SeenRequest) -> Raw:
         """Return the answer to a request."""
         self.asked.append(asked)
         self.begin(asked)
@@ -96,7 +96,7 @@ class HostileZone:
         return http(behaved(asked), 202 if is_create else 200)
 
 
-def behaved(asked: Asked) -> Any:
+def behaved(asked: SeenRequest) -> Any:
     """Return the body with which a child answers that means well, and has all room."""
     if asked.path == "/zones/select":
         return {"weights": offers(asked.body["server"]["max_count"])}
@@ -150,7 +150,7 @@ def hostile_zone() -> Iterator[HostileZone]:
             server.shutdown()
 
 
-def _received(connection: socket.socket) -> Asked | None:
+def _received(connection: socket.socket) -> SeenRequest | None:
     raw = b""
     while END not in raw:
         piece = connection.recv(READ_BYTES)
@@ -164,4 +164,4 @@ def _received(connection: socket.socket) -> Asked | None:
         body += connection.recv(READ_BYTES)
     method, target, _ = first.split(" ")
     path, _, query = target.removeprefix("/v2.1").partition("?")
-    return Asked(method, path, query, json.loads(body) if body else None, headers)
+    return SeenRequest(method, path, query, json.loads(body) if body else None, headers)

@@ -29,7 +29,7 @@ PUBLIC_KEY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Party:
+class Member:
     """A user with a token."""
 
     name: str
@@ -39,20 +39,20 @@ class Party:
 
 
 @dataclass(slots=True)
-class Parties:
+class Projects:
     """A service with Amber, Birch and others, and Amber's resources."""
 
     service: Running
     admin: str
-    amber: Party
-    birch: Party
-    reader: Party
-    roleless: Party
+    amber: Member
+    birch: Member
+    reader: Member
+    roleless: Member
     things: dict[str, str] = field(default_factory=dict)
 
-    def ask(self, party: Party | str | None, method: str, path: str, **more: Any) -> Any:
+    def ask(self, member: Member | str | None, method: str, path: str, **more: Any) -> Any:
         """Send a request in the newest versions of all APIs."""
-        token = party.token if isinstance(party, Party) else party
+        token = member.token if isinstance(member, Member) else member
         headers = {**NEWEST, **more.pop("headers", {})}
         return self.service.call(method, path, token, headers=headers, **more)
 
@@ -125,7 +125,7 @@ class _Making:
             self._projects[name] = self._made("projects", "project", name=name)
         return self._projects[name]
 
-    def party(self, name: str, project: str | None, *roles: str) -> Party:
+    def member(self, name: str, project: str | None, *roles: str) -> Member:
         """Create a user with roles on a project, and log in."""
         user_id = self._made("users", "user", name=name, password=PASSWORD)
         project_id = None if project is None else self.project(project)
@@ -134,23 +134,23 @@ class _Making:
             answer = self.service.call("PUT", f"/identity/v3/{path}", self.admin)
             assert answer.status_code == 204, answer.text
         token, _ = log_in(self.service, name, project)
-        return Party(name, user_id, token, project_id)
+        return Member(name, user_id, token, project_id)
 
 
 @contextmanager
-def parties(folder: Path, **settings: Any) -> Iterator[Parties]:
+def projects(folder: Path, **settings: Any) -> Iterator[Projects]:
     """Run a service with these parties, hosts, flavors, and one of each resource of Amber."""
     settings = {"auth": "builtin", "apis": tuple(APIS), "work_poll_s": 0.2, **settings}
     with running(folder, **settings) as service:
         admin = admin_token(service)
         making = _Making(service, admin)
-        made = Parties(
+        made = Projects(
             service,
             admin,
-            amber=making.party(f"{MARK}-ann", f"{MARK}-project", "member", "manager"),
-            birch=making.party("bob", "birch", "member", "manager"),
-            reader=making.party("rita", "birch", "reader"),
-            roleless=making.party("nora", None),
+            amber=making.member(f"{MARK}-ann", f"{MARK}-project", "member", "manager"),
+            birch=making.member("bob", "birch", "member", "manager"),
+            reader=making.member("rita", "birch", "reader"),
+            roleless=making.member("nora", None),
         )
         make_hosts(made)
         made.things |= belongings(made, made.amber, MARK)
@@ -163,7 +163,7 @@ def good(answer: Any) -> Any:
     return answer.json() if answer.content else None
 
 
-def make_hosts(made: Parties) -> None:
+def make_hosts(made: Projects) -> None:
     """Create two hosts with an agent, and two flavors: a public one, and one for Amber alone."""
     ask, admin = made.ask, made.admin
     agent = {"agent": {"name": "rack", "driver": "fake"}}
@@ -186,7 +186,7 @@ def make_hosts(made: Parties) -> None:
     made.things |= {"agent_id": agent_id, "flavor_id": f"{MARK}-flavor"}
 
 
-def carry_out(made: Parties) -> None:
+def carry_out(made: Projects) -> None:
     """Have the agent carry out its orders."""
     path = f"/compute/v2.1/os-agents/{made.things['agent_id']}"
     orders = good(made.ask(made.admin, "POST", f"{path}/work", json={"wait_s": 0}))["orders"]
@@ -195,7 +195,7 @@ def carry_out(made: Parties) -> None:
         good(made.ask(made.admin, "POST", f"{path}/results", json={"results": results}))
 
 
-def belongings(made: Parties, who: Party, word: str) -> dict[str, str]:
+def belongings(made: Projects, who: Member, word: str) -> dict[str, str]:
     """Create one of each resource for a user; returns their ids by path parameter."""
     ask = made.ask
     keypair = {"name": f"{word}-key", "type": "ssh", "public_key": PUBLIC_KEY}

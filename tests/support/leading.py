@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.databases import DATABASES
-from tests.support.several import UNLIMITED, Started, several
+from tests.support.service_processes import UNLIMITED, Started, serve_all
 
 WITHIN_S = 30.0
 LOOKS_AGAIN_S = 0.05
@@ -74,7 +74,7 @@ def led(
     folder.mkdir(exist_ok=True)
     shared = {"auth": "none", "database_is_shared": "true", **UNLIMITED}
     shared["database_url"] = DATABASES[kind](folder)
-    with several(folder, count, {**shared, **(settings or {})}) as services:
+    with serve_all(folder, count, {**shared, **(settings or {})}) as services:
         eventually(lambda: any(each.leads() for each in services))
         (leader,) = [each for each in services if each.leads()]
         found = Led(leader, [each for each in services if each is not leader])

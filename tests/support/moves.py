@@ -167,8 +167,8 @@ class Movers:
         """Report an order's result twice, as an agent may; returns whether the first counted."""
         result = Result(order.id, fault is None, fault or "")
         ((_, is_new),) = self._settle(order.agent_id, result)
-        ((_, is_news_again),) = self._settle(order.agent_id, result)
-        assert not is_news_again
+        ((_, is_new_again),) = self._settle(order.agent_id, result)
+        assert not is_new_again
         self.judge()
         return is_new
 

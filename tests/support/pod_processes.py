@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import yaml
 
-from tests.support import several
-from tests.support.several import Started
+from tests.support import service_processes
+from tests.support.service_processes import Started
 from tests.support.zone_processes import USER, RunningZone, ZoneTree, wait_for
 
 PODS = "/pods/v1.0"
@@ -130,15 +130,15 @@ class Door:
     def kill(self, process: int = 0) -> None:
         """Kill a process."""
         self.processes[process].process.kill()
-        self.processes[process].process.wait(several.STOP_WITHIN_S)
+        self.processes[process].process.wait(service_processes.STOP_WITHIN_S)
 
     def restart(self, process: int = 0) -> None:
         """Start a process again that was killed, at the same address."""
         old = self.processes[process]
         old.http.close()
-        new = several.started(self.folder, self.settings, *WORDS, port=old.port)
+        new = service_processes.started(self.folder, self.settings, *WORDS, port=old.port)
         old.process, old.http = new.process, new.http
-        several.wait_until_ready(old)
+        service_processes.wait_until_ready(old)
 
     def measured(self, name: str) -> None:
         """Measure a pod now."""
@@ -158,7 +158,7 @@ class Door:
 
 def _end(pods: ZoneTree) -> None:
     for each in pods.zones.values():
-        several.end(each.service)
+        service_processes.end(each.service)
 
 
 @contextmanager
@@ -168,13 +168,15 @@ def door(
     """Run a door with this number of processes, and the pods that a test starts."""
     chosen = {"apis": APIS, "region_name": "Top", **FAST, **(settings or {})}
     with ExitStack() as stack:
-        processes = stack.enter_context(several.several(folder / "door", count, chosen, *WORDS))
+        processes = stack.enter_context(
+            service_processes.serve_all(folder / "door", count, chosen, *WORDS)
+        )
         pods = ZoneTree(folder)
         try:
             yield Door(folder / "door", processes, pods, settings=chosen)
         finally:
             for each in pods.zones.values():
-                several.end(each.service)
+                service_processes.end(each.service)
 
 
 def password_of(folder: Path) -> str:

@@ -24,7 +24,14 @@ from innkeeper.store.transactions import Store
 from tests.support import forked
 from tests.support.dedicated import broken
 from tests.support.servers.processes import families, send
-from tests.support.several import UNLIMITED, VERSIONS, Started, end, started, wait_until_ready
+from tests.support.service_processes import (
+    UNLIMITED,
+    VERSIONS,
+    Started,
+    end,
+    started,
+    wait_until_ready,
+)
 from tests.support.trust import NOBODY
 from tests.support.worlds import World, world
 

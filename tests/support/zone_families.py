@@ -13,7 +13,15 @@ from uuid import UUID, uuid4
 import httpx
 
 from innkeeper.wiring import DATABASE_FILE
-from tests.support.hostile_zones import BLOB, EAST, Asked, HostileZone, Raw, hostile_zone, http
+from tests.support.hostile_zones import (
+    BLOB,
+    EAST,
+    HostileZone,
+    Raw,
+    SeenRequest,
+    hostile_zone,
+    http,
+)
 from tests.support.running import Running, running
 from tests.support.zone_parents import Parent
 
@@ -123,7 +131,7 @@ def entries_of(parent: Parent, ids: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def select(asked: Asked, weight: float, count: int | None = None) -> Raw | None:
+def select(asked: SeenRequest, weight: float, count: int | None = None) -> Raw | None:
     """Return a child's offers with this weight; ``None`` for other requests."""
     if asked.path != "/zones/select":
         return None

@@ -18,8 +18,8 @@ from typing import Any
 
 import httpx
 
-from tests.support import forked, several
-from tests.support.several import STOP_WITHIN_S, UNLIMITED, Started
+from tests.support import forked, service_processes
+from tests.support.service_processes import STOP_WITHIN_S, UNLIMITED, Started
 
 COMPUTE = "/compute/v2.1"
 HOSTS = "/os-hypervisors"
@@ -47,7 +47,7 @@ class RunningZone:
     @property
     def environment(self) -> dict[str, str]:
         """The environment for other commands with the zone's settings."""
-        return several.environment(self.settings)
+        return service_processes.environment(self.settings)
 
     @property
     def address(self) -> str:
@@ -130,10 +130,10 @@ class ZoneTree:
         }
         words = ("--auth", "none", "--demo-hosts", str(hosts), *options)
         folder = self.folder / name
-        service = several.started(folder, chosen, *words)
+        service = service_processes.started(folder, chosen, *words)
         zone = RunningZone(name, folder, chosen, words, service.port, service)
         self.zones[name] = zone
-        several.wait_until_ready(service)
+        service_processes.wait_until_ready(service)
         wait_for("the hosts register", lambda: len(zone.get(HOSTS)["hypervisors"]) == hosts)
         return zone
 
@@ -180,8 +180,10 @@ class ZoneTree:
         zone = self[name]
         zone.service.http.close()
         zone.settings |= settings or {}
-        zone.service = several.started(zone.folder, zone.settings, *zone.options, port=zone.port)
-        several.wait_until_ready(zone.service)
+        zone.service = service_processes.started(
+            zone.folder, zone.settings, *zone.options, port=zone.port
+        )
+        service_processes.wait_until_ready(zone.service)
 
 
 def broken(zone: RunningZone, *options: str) -> list[Any]:
@@ -201,7 +203,7 @@ def zone_tree(folder: Path) -> Iterator[ZoneTree]:
         yield tree
     finally:
         for zone in tree.zones.values():
-            several.end(zone.service)
+            service_processes.end(zone.service)
 
 
 def wait_for(what: str, is_so: Callable[[], bool], within_s: float = SOON_S) -> None:

@@ -103,9 +103,9 @@ def spoil(world: World, *planted: str) -> None:
             PLANTS[kind](tx, it)
 
 
-def run(world: World, **wish: bool) -> tuple[int, str]:
+def run(world: World, **options: bool) -> tuple[int, str]:
     lines: list[str] = []
-    status = auditing.run(Database(world[0]), lambda: NOW, lines.append, AuditOptions(**wish))
+    status = auditing.run(Database(world[0]), lambda: NOW, lines.append, AuditOptions(**options))
     return status, "".join(lines)
 
 

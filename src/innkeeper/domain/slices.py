@@ -149,9 +149,9 @@ class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     region_name: str = "RegionOne"
 
 
-DecisionWish = Literal["off", "brief", "full"]
+DecisionDetail = Literal["off", "brief", "full"]
 """How much of a decision's explanation is stored with a server."""
-RecordWish = Literal["none", "failed", "all"]
+RecordedDecisions = Literal["none", "failed", "all"]
 """Which decisions are recorded in files."""
 
 
@@ -192,8 +192,8 @@ class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     restrict_isolated_hosts_to_isolated_images: bool = True
     enable_isolated_aggregate_filtering: bool = True
     capabilities_max_age_s: Seconds = 180.0
-    explain_decisions: DecisionWish = "brief"
-    record_decisions: RecordWish = "none"
+    explain_decisions: DecisionDetail = "brief"
+    record_decisions: RecordedDecisions = "none"
     recordings_max: Many = 100
     claim_attempts_max: Few = 10
     servers_per_request_max: Many = 1000

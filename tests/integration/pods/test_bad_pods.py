@@ -15,10 +15,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support import several
+from tests.support import service_processes
 from tests.support.door_users import ACCEPTED, COMPUTE, NO_CONTENT, SMALL, DoorUser, furnish
 from tests.support.hostile_pods import HostilePod, hostile_pod
-from tests.support.hostile_zones import Asked, Raw, drip, flood, http
+from tests.support.hostile_zones import Raw, SeenRequest, drip, flood, http
 from tests.support.pod_processes import GATEWAY, Door, door, password_of
 from tests.support.zone_processes import wait_for
 
@@ -47,12 +47,12 @@ class Odd:
     """
 
     pod: HostilePod
-    create: Callable[[Asked], Raw] | None = None
-    read: Callable[[Asked], Raw] | None = None
+    create: Callable[[SeenRequest], Raw] | None = None
+    read: Callable[[SeenRequest], Raw] | None = None
     kept: list[Any] = field(default_factory=list)
     creates: int = 0
 
-    def answer(self, asked: Asked) -> Raw:
+    def answer(self, asked: SeenRequest) -> Raw:
         """Answer as a cloud that means well, but for what the test wants."""
         path = asked.path.removeprefix("/v3") if "auth/tokens" in asked.path else asked.path
         if path == "/auth/tokens":
@@ -209,7 +209,7 @@ def test_what_nonsense_left_open_is_settled_by_the_mark(cloud: Cloud) -> None:
     odd, user = cloud.odd, DoorUser(cloud.at, "settled")
     marks: list[Any] = []
 
-    def create(asked: Asked) -> Raw:
+    def create(asked: SeenRequest) -> Raw:
         marks.append(asked.body["server"]["metadata"])
         return http(b"<html>", 202)
 
@@ -258,13 +258,13 @@ def test_a_pod_that_revokes_the_doors_password_is_away_until_it_has_the_new_one(
     cloud: Cloud, tmp_path: Path
 ) -> None:
     at, user = cloud.at, DoorUser(cloud.at, "revoked")
-    settings = {"token_cache_s": "0.1", **several.UNLIMITED}
+    settings = {"token_cache_s": "0.1", **service_processes.UNLIMITED}
     options = ("--demo-hosts", "1")
-    with several.several(tmp_path / "pod", 1, settings, *options) as (pod,):
+    with service_processes.serve_all(tmp_path / "pod", 1, settings, *options) as (pod,):
         secret = password_of(tmp_path / "pod")
         at.add("own", f"http://127.0.0.1:{pod.port}", password=secret, az_name="own")
         there = user.booted(availability_zone="own")
-        token = several.administrator(tmp_path / "pod", pod)
+        token = service_processes.administrator(tmp_path / "pod", pod)
         found = pod.call("GET", "/identity/v3/users?name=admin", token).json()["users"][0]["id"]
         body = {"user": {"password": "another password", "original_password": secret}}
         path = f"/identity/v3/users/{found}/password"

@@ -412,9 +412,9 @@ def test_case_20_explain_names_the_pod_that_a_request_then_takes(at: Door) -> No
     with changed(at, ("p1",), FULL, EMPTY), in_maintenance(at, "p3"):
         body = {"pod_binding": {"project_id": "c20-kept", "pod_id": at.ids["p2"]}}
         assert at.call("POST", "/bindings", body).is_success
-        for name, wish, server in cases:
+        for name, wanted, server in cases:
             user = DoorUser(at, f"c20-{name}")
-            question = {"explain": {"project_id": user.project, **wish}}
+            question = {"explain": {"project_id": user.project, **wanted}}
             told = at.call("POST", "/explain", question).json()["explain"]
             chosen = next(key for key, each in at.ids.items() if each == told["chosen"])
             assert user.place_of_new(**server) == chosen

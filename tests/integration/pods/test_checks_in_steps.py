@@ -13,7 +13,7 @@ import pytest
 from innkeeper.engine.pods.comparing import PODS_AT_ONCE
 from innkeeper.engine.pods.reconciling import Reconciling
 from tests.support.hostile_pods import GATEWAY, HostilePod, add_pod, hostile_pod
-from tests.support.hostile_zones import Asked, Raw, http
+from tests.support.hostile_zones import Raw, SeenRequest, http
 from tests.support.running import Running, running
 
 pytestmark = pytest.mark.timeout(300)
@@ -29,7 +29,7 @@ def door(tmp_path: Path) -> Iterator[Running]:
         yield made
 
 
-def logged_in(pod: HostilePod) -> Callable[[Asked], Raw]:
+def logged_in(pod: HostilePod) -> Callable[[SeenRequest], Raw]:
     """Let a pod answer to logins at the address that the door makes of its own."""
     return lambda _: pod.token()
 
@@ -71,7 +71,7 @@ def lists(pods: list[HostilePod]) -> list[int]:
 def test_only_a_few_pods_are_compared_at_once(door: Running, pods: list[HostilePod]) -> None:
     too_many = threading.Barrier(PODS_AT_ONCE + 1)
 
-    def waits(_: Asked) -> Raw:
+    def waits(_: SeenRequest) -> Raw:
         try:
             too_many.wait(PATIENCE_S)
         except threading.BrokenBarrierError:

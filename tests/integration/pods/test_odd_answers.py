@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.support.hostile_pods import GATEWAY, HostilePod, add_pod, hostile_pod
-from tests.support.hostile_zones import Asked, Raw, http
+from tests.support.hostile_zones import Raw, SeenRequest, http
 from tests.support.pod_processes import PODS
 from tests.support.running import Running, running
 
@@ -57,9 +57,9 @@ def remember(door: Running, uuid: str) -> None:
 def test_a_server_group_with_an_odd_id_is_not_used(
     door: Running, pod: HostilePod, uuid: str
 ) -> None:
-    creates: list[Asked] = []
+    creates: list[SeenRequest] = []
 
-    def takes(asked: Asked) -> Raw:
+    def takes(asked: SeenRequest) -> Raw:
         creates.append(asked)
         return http({"forbidden": {"message": "full", "code": 403}}, 403)
 
@@ -82,7 +82,7 @@ def test_a_row_that_vanishes_between_two_pages_makes_the_list_partial(
     known, other = (f"11111111-1111-4111-8111-11111111111{number}" for number in range(2))
     remember(door, known)
 
-    def page(asked: Asked) -> Raw:
+    def page(asked: SeenRequest) -> Raw:
         if f"marker={other}" in asked.query:
             return http(
                 {"badRequest": {"message": f"marker [{other}] not found", "code": 400}}, 400
@@ -101,7 +101,7 @@ def test_a_short_page_is_found_behind_many_rows_that_are_not_of_the_door(
     remember(door, ids[-1])
     asked_for: list[int] = []
 
-    def page(asked: Asked) -> Raw:
+    def page(asked: SeenRequest) -> Raw:
         query = parse_qs(asked.query)
         limit = int(query["limit"][0])
         asked_for.append(limit)

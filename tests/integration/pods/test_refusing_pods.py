@@ -11,7 +11,7 @@ import pytest
 
 from innkeeper.engine.retry import PODS_MAX
 from tests.support.hostile_pods import GATEWAY, HostilePod, add_pod, hostile_pod
-from tests.support.hostile_zones import Asked, Raw, http
+from tests.support.hostile_zones import Raw, SeenRequest, http
 from tests.support.pod_processes import PODS
 from tests.support.running import Running, running
 
@@ -83,7 +83,7 @@ def test_the_last_pod_that_is_asked_may_take_the_create(
     uuid = "11111111-1111-4111-8111-111111111111"
     taken = {"volume": {"id": uuid, "size": 1, "status": "creating", "metadata": {}}}
 
-    def takes(asked: Asked) -> Raw:
+    def takes(asked: SeenRequest) -> Raw:
         return http(taken, 202)
 
     pods[PODS_MAX - 1].answers["/volumes"] = takes

@@ -12,7 +12,7 @@ from innkeeper.engine.pods.looking import Looking
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.systems.pods import pods
 from tests.support.hostile_pods import GATEWAY, add_pod, hostile_pod
-from tests.support.hostile_zones import Asked, Raw, drip, http
+from tests.support.hostile_zones import Raw, SeenRequest, drip, http
 from tests.support.running import Running, running
 
 pytestmark = pytest.mark.timeout(300)
@@ -21,7 +21,7 @@ PARTS = "/attachments/detail"
 BEGUN = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n"
 
 
-def second_page_drips(asked: Asked) -> Raw:
+def second_page_drips(asked: SeenRequest) -> Raw:
     """Answer with a page that others follow, and then with bytes that never end."""
     if "marker=" in asked.query:
         return drip(BEGUN)
@@ -51,7 +51,7 @@ def is_asked_again(door: Running) -> bool:
     ("answer", "expected"), [(lambda _: drip(BEGUN), False), (second_page_drips, True)]
 )
 def test_a_list_of_many_pages_makes_no_pod_late(
-    tmp_path: Path, answer: Callable[[Asked], Raw], expected: bool
+    tmp_path: Path, answer: Callable[[SeenRequest], Raw], expected: bool
 ) -> None:
     with running(tmp_path, **GATEWAY, pod_request_timeout_s=1.0) as door, hostile_pod() as pod:
         pod.answers["/v3/auth/tokens"] = lambda _: pod.token()

@@ -10,7 +10,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from tests.support.hostile_zones import Asked, Raw, http
+from tests.support.hostile_zones import Raw, SeenRequest, http
 from tests.support.zone_families import Family, family_in, select
 from tests.support.zone_processes import wait_for
 
@@ -31,7 +31,7 @@ def world(tmp_path: Path) -> Iterator[Family]:
         yield made
 
 
-def no_servers(asked: Asked) -> Raw | None:
+def no_servers(asked: SeenRequest) -> Raw | None:
     """Return the answer of a child that has no servers of the zone."""
     return http({"servers": []}) if asked.path == "/zones/servers" else None
 
@@ -48,11 +48,11 @@ def shown(world: Family) -> Any:
     return child
 
 
-def once(work: Callable[[], object], path: str) -> Callable[[Asked], None]:
+def once(work: Callable[[], object], path: str) -> Callable[[SeenRequest], None]:
     """Return what does some work in the first request with this path."""
     todo = [work]
 
-    def begin(asked: Asked) -> None:
+    def begin(asked: SeenRequest) -> None:
         if asked.path == path and todo:
             todo.pop()()
 

@@ -158,8 +158,8 @@ def test_case_9_a_list_by_reservation_id_is_for_the_project_at_the_root(tree: Zo
 
 def test_case_8_quotas_count_once_at_the_root_and_limit_the_batch(tree: ZoneTree) -> None:
     root = tree["root"]
-    wish = {"quota_set": {"instances": 6, "cores": -1, "ram": -1}}
-    assert root.call("PUT", "/os-quota-sets/few", wish).is_success
+    body = {"quota_set": {"instances": 6, "cores": -1, "ram": -1}}
+    assert root.call("PUT", "/os-quota-sets/few", body).is_success
     token = "few:few"
     refused = boot(root, 8, least=7, token=token)
     assert refused.status_code == httpx.codes.FORBIDDEN, refused.text

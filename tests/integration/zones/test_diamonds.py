@@ -53,9 +53,9 @@ def homes(tree: ZoneTree) -> dict[str, tuple[str, str]]:
 
 def test_a_group_is_one_group_on_all_ways(tree: ZoneTree) -> None:
     root = tree["root"]
-    wish = {"server_group": {"name": "g", "policy": "anti-affinity"}}
+    body = {"server_group": {"name": "g", "policy": "anti-affinity"}}
     headers = {"openstack-api-version": "compute 2.71"}
-    made = root.call("POST", "/os-server-groups", wish, token=USER, headers=headers)
+    made = root.call("POST", "/os-server-groups", body, token=USER, headers=headers)
     hint = {"group": made.json()["server_group"]["id"]}
     ids = []
     for name in ("a", "b", "a", "b"):

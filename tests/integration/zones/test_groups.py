@@ -185,8 +185,8 @@ def test_a_move_in_a_child_keeps_the_policy(tree: ZoneTree) -> None:
 def test_the_quota_of_members_counts_those_in_children(tree: ZoneTree) -> None:
     root = tree["root"]
     token = "grouped:grouped"
-    wish = {"quota_set": {"server_group_members": 3}}
-    assert root.call("PUT", "/os-quota-sets/grouped", wish).is_success
+    body = {"quota_set": {"server_group_members": 3}}
+    assert root.call("PUT", "/os-quota-sets/grouped", body).is_success
     hint = group(root, "anti-affinity", token)
     assert len(booted(root, 5, hint, least=1, availability_zone=az("a"), token=token)) == 2
     assert len(booted(root, 2, hint, least=1, token=token)) == 1

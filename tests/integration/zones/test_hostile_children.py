@@ -22,9 +22,9 @@ from tests.support.hostile_zones import (
     BEST,
     BLOB,
     EAST,
-    Asked,
     HostileZone,
     Raw,
+    SeenRequest,
     behaved,
     drip,
     flood,
@@ -252,7 +252,7 @@ ODD_OUTCOMES: dict[str, Any] = {
 def test_a_child_that_builds_nothing_does_not_fail_a_boot(world: World, name: str) -> None:
     told = {**BROKEN, **ODD_OUTCOMES}[name]
 
-    def answers(asked: Asked) -> Raw | None:
+    def answers(asked: SeenRequest) -> Raw | None:
         if asked.path != "/servers":
             return None
         if isinstance(told, dict):
@@ -277,7 +277,7 @@ def test_a_child_that_builds_nothing_does_not_fail_a_boot(world: World, name: st
 
 
 def test_a_child_that_does_not_undo_keeps_its_rows(world: World) -> None:
-    def answers(asked: Asked) -> Raw | None:
+    def answers(asked: SeenRequest) -> Raw | None:
         if asked.path == "/zones/undo":
             return http({"gone": [str(uuid4()), 7, asked.body["servers"]]})
         return http({}, 500) if asked.path == "/servers" else None
@@ -447,7 +447,7 @@ class Large:
         self.ids = sorted(ids, reverse=True)
         self.few = few
 
-    def __call__(self, asked: Asked) -> Raw:
+    def __call__(self, asked: SeenRequest) -> Raw:
         """Return a page after the key in the query, which is too large for many servers."""
         query = parse_qs(asked.query)
         if "zone_key_of" in query:
@@ -560,7 +560,7 @@ def test_a_slow_child_holds_up_nobody_else(world: World) -> None:
     uuid = world.boot_below()
     waiting, let_go = threading.Semaphore(0), threading.Event()
 
-    def answers(asked: Asked) -> Raw | None:
+    def answers(asked: SeenRequest) -> Raw | None:
         if asked.path == "/zones/select":
             waiting.release()
             let_go.wait(30)
@@ -601,7 +601,7 @@ def test_a_child_cannot_make_its_facts_implausible(world: World) -> None:
 def test_replayed_answers_build_nothing(world: World) -> None:
     first: dict[tuple[str, str], Raw] = {}
 
-    def answers(asked: Asked) -> Raw | None:
+    def answers(asked: SeenRequest) -> Raw | None:
         status = httpx.codes.ACCEPTED if asked.path == "/servers" else httpx.codes.OK
         return first.setdefault((asked.method, asked.path), http(behaved(asked), status))
 

@@ -21,7 +21,7 @@ from innkeeper.wiring import DATABASE_FILE
 from tests.support.databases import DATABASES
 from tests.support.hostile_zones import BEST, ZONE_ID, hostile_zone
 from tests.support.running import running
-from tests.support.several import UNLIMITED, several
+from tests.support.service_processes import UNLIMITED, serve_all
 from tests.support.zone_parent_worlds import KEY, SETTINGS, World, act, built, furnish, world_in
 from tests.support.zone_parents import COMPUTE, FLAVOR, change, parent_of, told, wanted
 
@@ -307,14 +307,14 @@ def test_two_parents_fight_for_last_places_and_each_place_goes_to_one(tmp_path: 
     with running(tmp_path, **SETTINGS) as kid:
         furnish(kid.call, [f"small-{n}" for n in range(places)], memory_mb=FLAVOR["ram"])
         parents = [parent_of(kid.call, name) for name in ("left", "right")]
-        wishes = [
+        builds = [
             (parent, each["blob"], str(uuid4()))
             for pairs in zip(*(parent.offers(places) for parent in parents), strict=True)
             for parent, each in zip(parents, pairs, strict=True)
         ]
-        assert len(wishes) == 2 * places
+        assert len(builds) == 2 * places
         with ThreadPoolExecutor(4) as pool:
-            answers = list(pool.map(lambda wish: wish[0].build([wish[1]], [wish[2]]), wishes))
+            answers = list(pool.map(lambda each: each[0].build([each[1]], [each[2]]), builds))
         told = [word for each in answers for word in each.json()["zone"]["outcomes"].values()]
         assert sorted(told) == ["built"] * places + ["stale"] * places
         servers = kid.call("GET", f"{COMPUTE}/servers?all_tenants=1").json()["servers"]
@@ -338,7 +338,7 @@ def test_no_process_of_a_zone_accepts_what_another_accepted(
         "database_url": DATABASES["postgresql"](folder),
         **UNLIMITED,
     }
-    with several(folder, 2, settings, "--auth", "none", "--demo-hosts", "0") as (first, second):
+    with serve_all(folder, 2, settings, "--auth", "none", "--demo-hosts", "0") as (first, second):
         furnish(first.call)
         up = parent_of(first.call, "up")
         (uuid,) = built(up)

@@ -29,7 +29,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 # -- roles ---------------------------------------------------------------------------------
 
 
-WISH = {"server": wanted(min_count=1, max_count=1), "zone": told()}
+BODY = {"server": wanted(min_count=1, max_count=1), "zone": told()}
 ONLY_FOR_ADMINISTRATORS = {
     "os-resetState": {"state": "error"},
     "shelveOffload": None,
@@ -63,7 +63,7 @@ def test_a_parent_reduced_to_reader_writes_nothing(world: World) -> None:
         assert answer.status_code == FORBIDDEN
         answer = old.build(sealed, [str(uuid4())], roles=roles)
         assert answer.status_code == FORBIDDEN
-        assert old.ask("POST", "/zones/select", WISH, roles=roles).status_code == FORBIDDEN
+        assert old.ask("POST", "/zones/select", BODY, roles=roles).status_code == FORBIDDEN
     change(old, roles=["reader", "member"])
     assert act(old, uuid, "lock").status_code == ACCEPTED
 

@@ -22,7 +22,15 @@ from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.store.queries.zones import children
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.zones import remote
-from tests.support.hostile_zones import EAST, ZONE_ID, Asked, HostileZone, Raw, hostile_zone, http
+from tests.support.hostile_zones import (
+    EAST,
+    ZONE_ID,
+    HostileZone,
+    Raw,
+    SeenRequest,
+    hostile_zone,
+    http,
+)
 from tests.support.running import Running, running
 from tests.support.zone_parents import COMPUTE
 from tests.support.zone_processes import SOON_S
@@ -99,12 +107,12 @@ def parent(tmp_path: Any) -> Iterator[Parent]:
         yield Parent(made, below, Repairer())
 
 
-def refuses(asked: Asked) -> Raw | None:
+def refuses(asked: SeenRequest) -> Raw | None:
     """Answer nothing usable to the question for servers."""
     return http({}, 500) if asked.path == HELD else None
 
 
-def has_all(asked: Asked) -> Raw | None:
+def has_all(asked: SeenRequest) -> Raw | None:
     """Answer that the child has all servers that it is asked for."""
     if asked.path != HELD:
         return None
@@ -160,7 +168,7 @@ def test_children_are_told_together_to_undo_servers(parent: Parent) -> None:
     """Each child answers only once both were asked."""
     both = threading.Barrier(CHILDREN)
 
-    def waits(asked: Asked) -> Raw | None:
+    def waits(asked: SeenRequest) -> Raw | None:
         if asked.path == "/zones/undo":
             both.wait(SOON_S)
         return None
@@ -188,12 +196,12 @@ def test_an_audit_asks_all_children_at_the_same_time(parent: Parent) -> None:
     assert zone_audit(service.settings, service.database).look() == []
 
 
-def has_all_or_lists_none(asked: Asked) -> Raw | None:
+def has_all_or_lists_none(asked: SeenRequest) -> Raw | None:
     """Answer questions as :func:`has_all` does, and list no servers."""
     is_list = (asked.method, asked.path) == ("GET", HELD)
     return http({"servers": []}) if is_list else has_all(asked)
 
 
-def _meet(child: HostileZone, both: threading.Barrier, _: Asked) -> None:
+def _meet(child: HostileZone, both: threading.Barrier, _: SeenRequest) -> None:
     if len(child.asked) == 1:
         both.wait(SOON_S)

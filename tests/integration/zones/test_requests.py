@@ -124,8 +124,8 @@ def test_a_resize_takes_its_flavor_along(tree: ZoneTree, name: str) -> None:
 def test_the_quota_of_a_resize_counts_at_the_root(tree: ZoneTree) -> None:
     root, c = tree["root"], tree["c"]
     token = "narrow:narrow"
-    wish = {"quota_set": {"cores": 12, "instances": -1, "ram": -1}}
-    assert root.call("PUT", "/os-quota-sets/narrow", wish).is_success
+    body = {"quota_set": {"cores": 12, "instances": -1, "ram": -1}}
+    assert root.call("PUT", "/os-quota-sets/narrow", body).is_success
     uuid = one(root, availability_zone=az("c"), token=token)
     wait_for("it is active", lambda: c.get(f"/servers/{uuid}")["server"]["status"] == "ACTIVE")
     refused = resize(root, uuid, HALF["id"], token)

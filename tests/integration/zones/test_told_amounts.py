@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from innkeeper.engine.zones.repairing import Repairer
-from tests.support.hostile_zones import EAST, Asked, HostileZone, Raw, hostile_zone, http
+from tests.support.hostile_zones import EAST, HostileZone, Raw, SeenRequest, hostile_zone, http
 from tests.support.running import Running, running
 from tests.support.zone_parents import COMPUTE, FLAVOR, NEWEST
 from tests.support.zone_repairs import carry_out
@@ -49,7 +49,7 @@ def repair(zone: Running) -> None:
 def telling(vcpus: int, memory_mb: int) -> Any:
     """Answer that each server has these amounts."""
 
-    def answers(asked: Asked) -> Raw | None:
+    def answers(asked: SeenRequest) -> Raw | None:
         if asked.path != "/zones/servers":
             return None
         rest = {"project_id": "lab", "user_id": "ann", "batch_id": "r", "is_undecided": False}

@@ -15,7 +15,7 @@ import pytest
 
 from innkeeper.domain.zone_tree import ZoneServerState
 from innkeeper.systems.zones import remote
-from tests.support.hostile_zones import EAST, Asked, HostileZone, hostile_zone, http, ids_in
+from tests.support.hostile_zones import EAST, HostileZone, SeenRequest, hostile_zone, http, ids_in
 from tests.support.running import Running, running
 from tests.support.zone_parents import parent_of
 
@@ -242,7 +242,7 @@ def test_entries_that_are_older_than_a_drain_build_nothing(
 
 
 def test_an_entry_that_a_child_cannot_use_counts_no_server(pair: Pair) -> None:
-    def answer(asked: Asked) -> bytes | None:
+    def answer(asked: SeenRequest) -> bytes | None:
         if (asked.method, asked.path) != ("POST", "/servers"):
             return None
         return http({"zone": {"outcomes": dict.fromkeys(ids_in(asked.body), "stale")}}, 202)

@@ -20,9 +20,17 @@ from innkeeper.engine.maintenance.zone_audit import SILENT, UNKNOWN_MAX
 from innkeeper.engine.zones.known_children import KNOWN_FOR_S
 from innkeeper.wiring import DATABASE_FILE
 from tests.support import forked
-from tests.support.hostile_zones import EAST, Asked, HostileZone, Raw, hostile_zone, http, ids_in
+from tests.support.hostile_zones import (
+    EAST,
+    HostileZone,
+    Raw,
+    SeenRequest,
+    hostile_zone,
+    http,
+    ids_in,
+)
 from tests.support.running import Running, running
-from tests.support.several import environment
+from tests.support.service_processes import environment
 from tests.support.zone_processes import wait_for
 
 pytestmark = pytest.mark.timeout(300)
@@ -136,10 +144,10 @@ def test_a_password_that_is_lost_makes_one_child_unusable_and_says_so(world: Wor
     assert world.ask("GET", f"/servers/{below}").status_code == OK
 
 
-def holding(kid: HostileZone) -> Callable[[Asked], Raw | None]:
+def holding(kid: HostileZone) -> Callable[[SeenRequest], Raw | None]:
     """Return the answers of a child that tells the truth of the servers that it built."""
 
-    def answers(asked: Asked) -> Raw | None:
+    def answers(asked: SeenRequest) -> Raw | None:
         if asked.path != "/zones/servers":
             return None
         creates = [each for each in kid.asked if (each.method, each.path) == ("POST", "/servers")]
@@ -200,9 +208,11 @@ ODD_PAGES: dict[str, Pages] = {
 
 def test_a_child_that_lists_servers_for_ever_is_silent_to_an_audit(world: World) -> None:
     for name, page in ODD_PAGES.items():
-        told: list[Asked] = []
+        told: list[SeenRequest] = []
 
-        def answers(asked: Asked, told: list[Asked] = told, page: Pages = page) -> Raw | None:
+        def answers(
+            asked: SeenRequest, told: list[SeenRequest] = told, page: Pages = page
+        ) -> Raw | None:
             if asked.path != "/zones/servers":
                 return None
             if asked.method == "POST":

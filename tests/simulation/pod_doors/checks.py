@@ -25,7 +25,7 @@ from tests.simulation.pod_doors.clients import (
     SERVER,
     VOLUME,
     VOLUME_KIND,
-    Wish,
+    Create,
 )
 from tests.simulation.pod_doors.processes import SimulatedDoor, SimulatedPod
 from tests.simulation.stepping.services import SimulatedService
@@ -98,7 +98,7 @@ def unsettled(found: Seen) -> Sequence[Row]:
 
 
 def faults(
-    door: SimulatedDoor, pods: Mapping[str, SimulatedPod], wishes: Sequence[Wish]
+    door: SimulatedDoor, pods: Mapping[str, SimulatedPod], creates: Sequence[Create]
 ) -> Iterator[str]:
     """Yield what is wrong with a door and pods at rest."""
     each: SimulatedService
@@ -109,13 +109,13 @@ def faults(
     yield from _routed(found)
     yield from _bound(found.bindings)
     yield from _grouped(found.routings, pods)
-    of_wish: dict[str, dict[str, str]] = defaultdict(dict)
+    of_create: dict[str, dict[str, str]] = defaultdict(dict)
     for row in found.alive:
-        of_wish[row["name"].partition("-")[0]][row["uuid"]] = row["project_id"]
-    for wish in wishes:
-        yield from _wish(wish, of_wish[wish.name].keys())
-        if not wish.owners.issuperset(of_wish[wish.name].values()):
-            yield f"{wish.name} of {sorted(wish.owners)} is {of_wish[wish.name]}"
+        of_create[row["name"].partition("-")[0]][row["uuid"]] = row["project_id"]
+    for create in creates:
+        yield from _create(create, of_create[create.name].keys())
+        if not create.owners.issuperset(of_create[create.name].values()):
+            yield f"{create.name} of {sorted(create.owners)} is {of_create[create.name]}"
 
 
 def _routed(found: Seen) -> Iterator[str]:
@@ -176,22 +176,23 @@ def _bound(bindings: Sequence[Row]) -> Iterator[str]:
             last[row["az_name"]] = row
 
 
-def _wish(wish: Wish, alive: Set[str]) -> Iterator[str]:
+def _create(create: Create, alive: Set[str]) -> Iterator[str]:
     """Check one request: what was acknowledged exists once, and what was refused does not."""
-    if lost := wish.told - alive - wish.deleted:
-        yield f"{wish.name}: {sorted(lost)} was acknowledged, and is lost"
-    if alive & wish.gone:
-        yield f"{wish.name}: {sorted(alive & wish.gone)} was deleted, and exists"
-    if len(alive) + len(wish.gone) > wish.most:
-        yield f"{wish.name}: {len(alive)} exist, and {len(wish.gone)} are gone, of {wish.most}"
-    if wish.status == ACCEPTED and len(alive) + len(wish.deleted) < wish.least:
-        yield f"{wish.name}: {len(alive)} exist of {wish.least}"
-    if wish.status not in (None, ACCEPTED, AWAY) and alive:
-        yield f"{wish.name}: was refused with {wish.status}, and has {sorted(alive)}"
+    if lost := create.told - alive - create.deleted:
+        yield f"{create.name}: {sorted(lost)} was acknowledged, and is lost"
+    if alive & create.gone:
+        yield f"{create.name}: {sorted(alive & create.gone)} was deleted, and exists"
+    if len(alive) + len(create.gone) > create.most:
+        gone = len(create.gone)
+        yield f"{create.name}: {len(alive)} exist, and {gone} are gone, of {create.most}"
+    if create.status == ACCEPTED and len(alive) + len(create.deleted) < create.least:
+        yield f"{create.name}: {len(alive)} exist of {create.least}"
+    if create.status not in (None, ACCEPTED, AWAY) and alive:
+        yield f"{create.name}: was refused with {create.status}, and has {sorted(alive)}"
 
 
 async def shown_faults(
-    door: SimulatedDoor, pods: Mapping[str, SimulatedPod], wishes: Sequence[Wish]
+    door: SimulatedDoor, pods: Mapping[str, SimulatedPod], creates: Sequence[Create]
 ) -> Sequence[str]:
     """Return what is wrong with what the door shows when everything is at rest."""
     found, wrong = seen(door, pods), []
@@ -209,12 +210,12 @@ async def shown_faults(
         if any(0 <= most < number for number, most in zip(real, limits, strict=True)):
             wrong.append(f"{project}: {real} are more than the quota {limits}")
     owners = {row["uuid"]: row["project_id"] for row in found.alive}
-    for wish in wishes:
-        place = f"{COMPUTE}/servers" if wish.kind == SERVER else f"{VOLUME}/volumes"
-        for uuid, project in product(sorted(wish.told), sorted(wish.owners)):
+    for create in creates:
+        place = f"{COMPUTE}/servers" if create.kind == SERVER else f"{VOLUME}/volumes"
+        for uuid, project in product(sorted(create.told), sorted(create.owners)):
             status, _ = await door.ask("GET", f"{place}/{uuid}", None, f"user:{project}")
             if status != (OK if owners.get(uuid) == project else MISSING):
-                wrong.append(f"{wish.name}: {project} sees {uuid} with the status {status}")
+                wrong.append(f"{create.name}: {project} sees {uuid} with the status {status}")
     return wrong
 
 

@@ -53,7 +53,7 @@ BAD, FORBIDDEN, MISSING, CONFLICT, OVER_LIMIT, AWAY = 400, 403, 404, 409, 413, 5
 
 
 @dataclass(slots=True)
-class Wish:
+class Create:
     """One request for servers or a volume, and what its client was told.
 
     ``status`` is ``None`` if the client got no answer. ``told`` are the ids of the answer.
@@ -93,11 +93,11 @@ class Clients:
     ids: Mapping[str, str]
     zones: Mapping[str, str]
     dice: Dice
-    wishes: list[Wish] = field(default_factory=list)
+    creates: list[Create] = field(default_factory=list)
     answers: list[tuple[str, int | None]] = field(default_factory=list)
     groups: dict[str, list[str]] = field(default_factory=dict)
-    attached: list[tuple[Wish, str, str]] = field(default_factory=list)
-    """Servers, with their wishes, and volumes that were attached to them at some time."""
+    attached: list[tuple[Create, str, str]] = field(default_factory=list)
+    """Servers, with their creates, and volumes that were attached to them at some time."""
     faults: list[str] = field(default_factory=list)
     """Answers that no client may get."""
 
@@ -147,61 +147,61 @@ class Clients:
         hints: dict[str, Any] = {}
         if self.dice.random() < GROUPS_SHARE:
             hints = {"os:scheduler_hints": {"group": self.dice.choice(self.groups[project])}}
-        wish = self._wish(SERVER, project, least, most)
-        return await self._make(wish, f"{COMPUTE}/servers", fields, hints)
+        create = self._create(SERVER, project, least, most)
+        return await self._make(create, f"{COMPUTE}/servers", fields, hints)
 
     async def _store(self) -> int | None:
         size = self.dice.randint(1, SIZE_MAX)
         fields = {"size": size, "volume_type": self.dice.choice(TYPES)}
-        wish = self._wish(VOLUME_KIND, self.dice.choice(PROJECTS), 1, 1)
-        return await self._make(wish, f"{VOLUME}/volumes", fields, {})
+        create = self._create(VOLUME_KIND, self.dice.choice(PROJECTS), 1, 1)
+        return await self._make(create, f"{VOLUME}/volumes", fields, {})
 
-    def _wish(self, kind: str, project: str, least: int, most: int) -> Wish:
-        wish = Wish(f"wish{len(self.wishes)}", kind, project, least, most)
-        self.wishes.append(wish)
-        return wish
+    def _create(self, kind: str, project: str, least: int, most: int) -> Create:
+        create = Create(f"create{len(self.creates)}", kind, project, least, most)
+        self.creates.append(create)
+        return create
 
     async def _make(
-        self, wish: Wish, path: str, fields: dict[str, Any], hints: dict[str, Any]
+        self, create: Create, path: str, fields: dict[str, Any], hints: dict[str, Any]
     ) -> int | None:
-        kind = wish.kind
+        kind = create.kind
         is_cad = "cad" in fields.values()
         zone = None if is_cad else self.dice.choice([None, None, *sorted(set(self.zones.values()))])
         wanted = fields if zone is None else {**fields, "availability_zone": zone}
-        body = {kind: {"name": wish.name, **wanted}, **hints}
-        told = await self._ask("POST", path, body, wish.project)
+        body = {kind: {"name": create.name, **wanted}, **hints}
+        told = await self._ask("POST", path, body, create.project)
         if told is None:
             return None
-        wish.status, body = told
-        if wish.status == ACCEPTED:
-            wish.told = {body[kind]["id"]}
-        elif wish.status == BAD and hints and zone is not None:
+        create.status, body = told
+        if create.status == ACCEPTED:
+            create.told = {body[kind]["id"]}
+        elif create.status == BAD and hints and zone is not None:
             # The group may be in another zone.
             pass
-        elif wish.status not in (FORBIDDEN, CONFLICT, OVER_LIMIT, AWAY):
-            self.faults.append(f"{wish.name} was answered with {told}")
-        return wish.status
+        elif create.status not in (FORBIDDEN, CONFLICT, OVER_LIMIT, AWAY):
+            self.faults.append(f"{create.name} was answered with {told}")
+        return create.status
 
-    def _known(self, kind: str | None = None) -> list[tuple[Wish, str]]:
+    def _known(self, kind: str | None = None) -> list[tuple[Create, str]]:
         return [
-            (wish, uuid)
-            for wish in self.wishes
-            for uuid in sorted(wish.told - wish.deleted)
-            if kind in (None, wish.kind)
+            (create, uuid)
+            for create in self.creates
+            for uuid in sorted(create.told - create.deleted)
+            if kind in (None, create.kind)
         ]
 
     async def _delete(self) -> int | None:
         known = [each for each in self._known() if not each[0].grown]
         if not known:
             return None
-        wish, uuid = self.dice.choice(known)
-        wish.deleted.add(uuid)
-        place = f"{COMPUTE}/servers" if wish.kind == SERVER else f"{VOLUME}/volumes"
-        told = await self._ask("DELETE", f"{place}/{uuid}", None, wish.project)
+        create, uuid = self.dice.choice(known)
+        create.deleted.add(uuid)
+        place = f"{COMPUTE}/servers" if create.kind == SERVER else f"{VOLUME}/volumes"
+        told = await self._ask("DELETE", f"{place}/{uuid}", None, create.project)
         if told is None:
             return None
         if told[0] in (ACCEPTED, NO_CONTENT):
-            wish.gone.add(uuid)
+            create.gone.add(uuid)
         elif told[0] not in (BAD, MISSING, CONFLICT, AWAY):
             self.faults.append(f"the deletion of {uuid} was answered with {told}")
         return told[0]
@@ -250,8 +250,8 @@ class Clients:
     async def _act(self, action: dict[str, Any]) -> int | None:
         if not (known := self._known(SERVER)):
             return None
-        wish, uuid = self.dice.choice(known)
-        told = await self._ask("POST", f"{COMPUTE}/servers/{uuid}/action", action, wish.project)
+        create, uuid = self.dice.choice(known)
+        told = await self._ask("POST", f"{COMPUTE}/servers/{uuid}/action", action, create.project)
         allowed = (ACCEPTED, NO_CONTENT, BAD, MISSING, CONFLICT, AWAY)
         return self._judged(told, allowed, f"{action} for {uuid}")
 
@@ -264,11 +264,11 @@ class Clients:
     async def _extend(self) -> int | None:
         if not (known := self._known(VOLUME_KIND)):
             return None
-        wish, uuid = self.dice.choice(known)
-        wish.grown = True
+        create, uuid = self.dice.choice(known)
+        create.grown = True
         body = {"os-extend": {"new_size": self.dice.randint(SIZE_MAX, 3 * SIZE_MAX)}}
         path = f"{VOLUME}/volumes/{uuid}/action"
-        told = await self._ask("POST", path, body, wish.project)
+        told = await self._ask("POST", path, body, create.project)
         allowed = (ACCEPTED, BAD, MISSING, CONFLICT, OVER_LIMIT, AWAY)
         return self._judged(told, allowed, f"the extension of {uuid}")
 
@@ -276,8 +276,8 @@ class Clients:
         """Offer a volume to another project, which takes it over after a while."""
         if not (known := self._known(VOLUME_KIND)):
             return None
-        wish, uuid = self.dice.choice(known)
-        giver = self.dice.choice(sorted(wish.owners))
+        create, uuid = self.dice.choice(known)
+        giver = self.dice.choice(sorted(create.owners))
         offer = {"transfer": {"volume_id": uuid, "name": "some"}}
         told = await self._ask("POST", TRANSFERS, offer, giver)
         refused = (BAD, MISSING, CONFLICT, OVER_LIMIT, AWAY)
@@ -286,7 +286,7 @@ class Clients:
             return status
         await asyncio.sleep(self.dice.uniform(0, OFFERED_S))
         (taker,) = set(PROJECTS) - {giver}
-        wish.takers.add(taker)
+        create.takers.add(taker)
         made = told[1]["transfer"]
         path = f"{TRANSFERS}/{made['id']}/accept"
         told = await self._ask("POST", path, {"accept": {"auth_key": made["auth_key"]}}, taker)
@@ -339,8 +339,8 @@ class Clients:
         """Delete a server in its pod, behind the door's back."""
         if not (known := self._known(SERVER)):
             return None
-        wish, uuid = self.dice.choice(known)
-        wish.deleted.add(uuid)
+        create, uuid = self.dice.choice(known)
+        create.deleted.add(uuid)
         for pod in self.pods.values():
             try:
                 await pod.ask("DELETE", f"{COMPUTE}/servers/{uuid}")

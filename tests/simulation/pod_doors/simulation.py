@@ -160,8 +160,8 @@ class _Cloud:
             return ["a service does not come back"]
         found = checks.unsettled(checks.seen(self._door, self._pods))
         left = [] if settled >= SETTLED_ROUNDS else [f"the door does not come to rest: {found}"]
-        left += checks.faults(self._door, self._pods, self._clients.wishes)
-        return [*left, *await checks.shown_faults(self._door, self._pods, self._clients.wishes)]
+        left += checks.faults(self._door, self._pods, self._clients.creates)
+        return [*left, *await checks.shown_faults(self._door, self._pods, self._clients.creates)]
 
     async def _furnish(self) -> None:
         for flavor in FLAVORS.values():

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from innkeeper.domain.zones import Destination, EntryScope, digest
 from innkeeper.engine.maintenance import invariants
 from innkeeper.systems.zones.sealing import NotOurs, Sealer
-from tests.simulation.zone_trees.clients import ACCEPTED, FLAVOR, Wish
+from tests.simulation.zone_trees.clients import ACCEPTED, FLAVOR, Create
 from tests.simulation.zone_trees.network import Network
 from tests.simulation.zone_trees.processes import SimulatedZone, address_of
 
@@ -67,7 +67,7 @@ def is_settled(zone: SimulatedZone) -> bool:
 def faults(
     zones: Mapping[str, SimulatedZone],
     parents: Mapping[str, str],
-    wishes: Sequence[Wish],
+    creates: Sequence[Create],
     network: Network,
 ) -> Iterator[str]:
     """Yield what is wrong with a tree at rest."""
@@ -78,31 +78,31 @@ def faults(
         yield from _known(name, all_, parents)
         yield from _planned(zones[name], one, network)
     homes: dict[str, list[str]] = defaultdict(list)
-    of_wish: dict[str, set[str]] = defaultdict(set)
+    of_create: dict[str, set[str]] = defaultdict(set)
     for name, one in all_.items():
         for row in one.servers:
             homes[row["uuid"]].append(name)
-            of_wish[row["name"].partition("-")[0]].add(row["uuid"])
+            of_create[row["name"].partition("-")[0]].add(row["uuid"])
     for uuid, places in homes.items():
         if len(places) > 1:
             yield f"server {uuid} was built twice: in {places}"
-    for wish in wishes:
-        yield from _wish(wish, of_wish[wish.name])
+    for create in creates:
+        yield from _create(create, of_create[create.name])
 
 
-def _wish(wish: Wish, alive: set[str]) -> Iterator[str]:
+def _create(create: Create, alive: set[str]) -> Iterator[str]:
     """Check one request: acknowledged servers exist, and refused ones do not."""
-    lost = wish.servers - alive - wish.deleted
+    lost = create.servers - alive - create.deleted
     if lost:
-        yield f"{wish.name}: servers {sorted(lost)} were acknowledged, and are lost"
-    if alive & wish.gone:
-        yield f"{wish.name}: servers {sorted(alive & wish.gone)} were deleted, and exist"
-    if wish.status == ACCEPTED and alive - wish.servers:
-        yield f"{wish.name}: servers {sorted(alive - wish.servers)} exist beside those told"
-    if wish.status is not None and wish.status != ACCEPTED and alive:
-        yield f"{wish.name}: was refused with {wish.status}, and has {sorted(alive)}"
-    if wish.status is None and alive and not wish.least <= len(alive) <= wish.most:
-        yield f"{wish.name}: {len(alive)} servers for {wish.least} to {wish.most}"
+        yield f"{create.name}: servers {sorted(lost)} were acknowledged, and are lost"
+    if alive & create.gone:
+        yield f"{create.name}: servers {sorted(alive & create.gone)} were deleted, and exist"
+    if create.status == ACCEPTED and alive - create.servers:
+        yield f"{create.name}: servers {sorted(alive - create.servers)} exist beside those told"
+    if create.status is not None and create.status != ACCEPTED and alive:
+        yield f"{create.name}: was refused with {create.status}, and has {sorted(alive)}"
+    if create.status is None and alive and not create.least <= len(alive) <= create.most:
+        yield f"{create.name}: {len(alive)} servers for {create.least} to {create.most}"
 
 
 def _quota(name: str, one: Seen) -> Iterator[str]:

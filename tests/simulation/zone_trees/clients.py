@@ -29,7 +29,7 @@ OF_BATCH = sa.text(
 
 
 @dataclass(slots=True)
-class Wish:
+class Create:
     """One request for servers, and what its client was told.
 
     ``status`` is ``None`` if the client got no answer. ``servers`` are those that were
@@ -54,7 +54,7 @@ class Clients:
     zones: Mapping[str, SimulatedZone]
     dice: Dice
     root: str
-    wishes: list[Wish] = field(default_factory=list)
+    creates: list[Create] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     """Answers that no client may get."""
 
@@ -68,37 +68,43 @@ class Clients:
         (kind,) = self.dice.choices(list(KINDS), list(KINDS.values()))
         if kind == "boot":
             most = self.dice.randint(1, COUNT_MAX)
-            await self._boot(self._wish(self.root, self.dice.randint(1, most), most), USER)
+            await self._boot(self._create(self.root, self.dice.randint(1, most), most), USER)
         elif kind == "local":
             child = self.dice.choice([each for each in sorted(self.zones) if each != self.root])
-            await self._boot(self._wish(child, 1, 1), NEIGHBOUR)
+            await self._boot(self._create(child, 1, 1), NEIGHBOUR)
         elif kind == "entry":
             await self._boot_entry()
         else:
             await self._delete()
 
-    def _wish(self, zone: str, least: int, most: int) -> Wish:
-        made = Wish(f"wish{len(self.wishes)}", zone, least, most)
-        self.wishes.append(made)
+    def _create(self, zone: str, least: int, most: int) -> Create:
+        made = Create(f"create{len(self.creates)}", zone, least, most)
+        self.creates.append(made)
         return made
 
-    async def _boot(self, wish: Wish, token: str) -> None:
-        counts = {"min_count": wish.least, "max_count": wish.most, "return_reservation_id": True}
-        told = await self._ask(wish.zone, "POST", "/servers", server(wish.name, **counts), token)
+    async def _boot(self, create: Create, token: str) -> None:
+        counts = {
+            "min_count": create.least,
+            "max_count": create.most,
+            "return_reservation_id": True,
+        }
+        told = await self._ask(
+            create.zone, "POST", "/servers", server(create.name, **counts), token
+        )
         if told is None:
             return
-        wish.status, body = told
-        if wish.status == ACCEPTED:
+        create.status, body = told
+        if create.status == ACCEPTED:
             batch = {"batch": body["reservation_id"]}
-            found = self.zones[wish.zone].process
+            found = self.zones[create.zone].process
             if found is None:
                 # It died after its answer. What it said is in its database.
-                wish.status = None
+                create.status = None
                 return
             with found.store.read() as tx:
-                wish.servers = {str(uuid) for (uuid,) in tx.execute(OF_BATCH, batch)}
-            if not wish.least <= len(wish.servers) <= wish.most:
-                self.faults.append(f"{wish} was acknowledged with these servers")
+                create.servers = {str(uuid) for (uuid,) in tx.execute(OF_BATCH, batch)}
+            if not create.least <= len(create.servers) <= create.most:
+                self.faults.append(f"{create} was acknowledged with these servers")
 
     async def _boot_entry(self) -> None:
         """Boot a server with an entry of a plan, and present the entry a second time."""
@@ -106,19 +112,19 @@ class Clients:
         told = await self._ask(self.root, "POST", "/zones/select", body, USER)
         if told is None or not told[1].get("weights"):
             return
-        wish = self._wish(self.root, 1, 1)
+        create = self._create(self.root, 1, 1)
         blob = self.dice.choice(told[1]["weights"])["blob"]
-        body = server(wish.name, blob=blob)
+        body = server(create.name, blob=blob)
         again = asyncio.ensure_future(self._later(body)) if self.dice.random() < 0.7 else None
         answers = [await self._ask(self.root, "POST", "/servers", body, USER)]
         if again is not None:
             answers.append(await again)
         made = [each[1]["server"]["id"] for each in answers if each and each[0] == ACCEPTED]
-        wish.servers = set(made)
-        if len(wish.servers) > 1 or len(made) > 1:
-            self.faults.append(f"{wish.name}: an entry made more than one server: {made}")
+        create.servers = set(made)
+        if len(create.servers) > 1 or len(made) > 1:
+            self.faults.append(f"{create.name}: an entry made more than one server: {made}")
         if all(each is not None for each in answers):
-            wish.status = ACCEPTED if made else max(each[0] for each in answers if each)
+            create.status = ACCEPTED if made else max(each[0] for each in answers if each)
 
     async def _later(self, body: Any) -> tuple[int, Any] | None:
         await asyncio.sleep(self.dice.random() ** 2 * 10)
@@ -126,20 +132,20 @@ class Clients:
 
     async def _delete(self) -> None:
         known = [
-            (wish, uuid)
-            for wish in self.wishes
-            if wish.zone == self.root
-            for uuid in sorted(wish.servers - wish.deleted)
+            (create, uuid)
+            for create in self.creates
+            if create.zone == self.root
+            for uuid in sorted(create.servers - create.deleted)
         ]
         if not known:
             return
-        wish, uuid = self.dice.choice(known)
-        wish.deleted.add(uuid)
+        create, uuid = self.dice.choice(known)
+        create.deleted.add(uuid)
         told = await self._ask(self.root, "DELETE", f"/servers/{uuid}", None, USER)
         if told is not None and told[0] == DELETED:
-            wish.gone.add(uuid)
+            create.gone.add(uuid)
         if told is not None and told[0] == MISSING:
-            self.faults.append(f"server {uuid} of {wish.name} is unknown, and nobody deleted it")
+            self.faults.append(f"server {uuid} of {create.name} is unknown, and nobody deleted it")
 
     async def _ask(
         self, zone: str, method: str, path: str, body: Any, token: str

@@ -104,7 +104,7 @@ class _Tree:
         outcome = Outcome(self._seed, fates=self._network.fates)
         outcome.answers.update(
             "accepted" if each.status == ACCEPTED else str(each.status)
-            for each in self._clients.wishes
+            for each in self._clients.creates
         )
         outcome.deaths = sum(zone.deaths for zone in self._zones.values())
         outcome.faults = [*self._clients.faults, *await self._rest()]
@@ -132,8 +132,8 @@ class _Tree:
         if not all(zone.process is not None for zone in self._zones.values()):
             return ["a zone does not come back"]
         left = [] if settled == SETTLED_ROUNDS else ["the tree does not come to rest"]
-        wishes = self._clients.wishes
-        return [*left, *checks.faults(self._zones, self._parents, wishes, self._network)]
+        creates = self._clients.creates
+        return [*left, *checks.faults(self._zones, self._parents, creates, self._network)]
 
     def _hosts_of(self, zone: SimulatedZone) -> int:
         is_bare = zone.name in self._parents.values() and self._dice.random() < BARE

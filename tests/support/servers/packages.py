@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import runs
+from tests.support import run_folders
 
 INSTALL_WITHIN_S = 600
-LOCK = runs.place() / f"innkeeper-packages-{os.geteuid()}.lock"
+LOCK = run_folders.place() / f"innkeeper-packages-{os.geteuid()}.lock"
 MAKERS = {"mysql": "mariadb-server", "postgres": "postgresql"}
 """The packages that create the users of the servers."""
 PLACES = ("/usr/local/bin", "/usr/bin", "/usr/sbin", "/bin", "/sbin")

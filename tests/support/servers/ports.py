@@ -7,12 +7,12 @@ import os
 import secrets
 import socket
 
-from tests.support import runs
+from tests.support import run_folders
 
 RANGE = range(20_000, 32_000)
 """Ports below Linux's range for outgoing connections, so that no connection gets one of them."""
 TRIES_MAX = 1_000
-LOCKS = runs.place() / f"innkeeper-ports-{os.getuid()}"
+LOCKS = run_folders.place() / f"innkeeper-ports-{os.getuid()}"
 """The folder of the locks, shared by all runs on this machine."""
 
 

@@ -77,9 +77,9 @@ def test_a_groups_state_counts_its_members_by_host(store: Store) -> None:
     with store.write() as tx:
         first, _ = populated(tx)
     with store.read() as tx:
-        standing = groups.rule_for(tx, GROUP, "red")
+        state = groups.rule_for(tx, GROUP, "red")
         rule = GroupRule("anti-affinity", {"h1": 2, "h2": 1}, 2)
-        assert standing == GroupState(first, rule, members=4)
+        assert state == GroupState(first, rule, members=4)
         # Without the one that moves.
         moving = groups.rule_of(tx, uuid(2))
         assert moving is not None
@@ -109,13 +109,13 @@ def test_members_added_in_the_same_transaction_count() -> None:
 
 
 def test_a_quota_limits_the_members() -> None:
-    standing = GroupState(1, GroupRule("affinity", {"h1": 3}), members=4)
-    assert groups.allowed_count(standing, UNLIMITED, 1, 100) == 100
-    assert groups.allowed_count(standing, 10, 1, 100) == 6
-    assert groups.allowed_count(standing, 10, 6, 6) == 6
+    state = GroupState(1, GroupRule("affinity", {"h1": 3}), members=4)
+    assert groups.allowed_count(state, UNLIMITED, 1, 100) == 100
+    assert groups.allowed_count(state, 10, 1, 100) == 6
+    assert groups.allowed_count(state, 10, 6, 6) == 6
     for limit, least in ((10, 7), (4, 1), (2, 1)):
         with pytest.raises(QuotaExceeded, match="too many servers in group"):
-            groups.allowed_count(standing, limit, least, 10)
+            groups.allowed_count(state, limit, least, 10)
 
 
 def test_a_quota_limits_the_groups(store: Store) -> None:

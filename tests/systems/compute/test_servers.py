@@ -94,7 +94,7 @@ def go(tx: Tx) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("reports", "news", "status"),
+    ("reports", "changed", "status"),
     [
         ([build, build], [True, False], Status.ACTIVE),
         ([build, fail], [True, False], Status.ACTIVE),
@@ -105,11 +105,11 @@ def go(tx: Tx) -> bool:
     ],
 )
 def test_late_and_repeated_reports_change_nothing(
-    store: Store, reports: list[Callable[[Tx], bool]], news: list[bool], status: str
+    store: Store, reports: list[Callable[[Tx], bool]], changed: list[bool], status: str
 ) -> None:
     with store.write() as tx:
         boot(tx, row(1, host="left"))
-        assert [report(tx) for report in reports] == news
+        assert [report(tx) for report in reports] == changed
         found = servers.by_uuid(tx, uuid(1), is_deleted_wanted=True)
     assert found is not None
     assert found.status == status

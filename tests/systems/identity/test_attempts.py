@@ -14,7 +14,7 @@ from innkeeper.systems.identity import attempts
 from innkeeper.systems.identity.attempts import Attempt, AttemptLimits
 from tests.support.stores import NOW
 
-TERMS = AttemptLimits(free=3, wait_max_s=60.0)
+LIMITS = AttemptLimits(free=3, wait_max_s=60.0)
 ANN = attempts.attempt("ann", "198.51.100.7")
 
 
@@ -24,13 +24,13 @@ def seconds(count: float) -> timedelta:
 
 def fail(tx: Tx, times: int, tried: Attempt = ANN) -> None:
     for _ in range(times):
-        attempts.fail(tx, tried, TERMS, NOW)
+        attempts.fail(tx, tried, LIMITS, NOW)
 
 
 def wait_s(tx: Tx, tried: Attempt = ANN, passed_s: float = 0.0) -> int:
     """The reported wait until the next attempt."""
     try:
-        attempts.check(tx, tried, TERMS, NOW + seconds(passed_s))
+        attempts.check(tx, tried, LIMITS, NOW + seconds(passed_s))
     except TooManyAttempts as refusal:
         return refusal.retry_after_s
     return 0
@@ -45,7 +45,7 @@ def test_waits_grow_and_end(store: Store) -> None:
         assert seen == [0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60]
         assert wait_s(tx, passed_s=59.5) == 1
         assert wait_s(tx, passed_s=60) == 0
-        assert attempts.check(tx, ANN, TERMS, NOW + seconds(60)) == 12
+        assert attempts.check(tx, ANN, LIMITS, NOW + seconds(60)) == 12
 
 
 def test_the_right_password_ends_the_wait(store: Store) -> None:
@@ -100,12 +100,12 @@ def test_only_hashes_are_stored(store: Store) -> None:
 
 
 def test_old_failures_are_forgotten(store: Store) -> None:
-    late = TERMS.forgotten_after.total_seconds() + 1
+    late = LIMITS.forgotten_after.total_seconds() + 1
     with store.write() as tx:
         fail(tx, 10)
-        assert attempts.check(tx, ANN, TERMS, NOW + seconds(late)) == 0
+        assert attempts.check(tx, ANN, LIMITS, NOW + seconds(late)) == 0
         bob = attempts.attempt("bob", "198.51.100.7")
-        attempts.fail(tx, bob, TERMS, NOW + seconds(late))
+        attempts.fail(tx, bob, LIMITS, NOW + seconds(late))
         assert login_failures.size(tx) == 1
 
 
@@ -134,7 +134,7 @@ def test_the_number_of_counts_is_bounded(store: Store) -> None:
         fail(tx, 1, attempts.attempt("bob", "x"))
         assert login_failures.size(tx) == attempts.ROWS_MAX
         assert wait_s(tx) == 60
-        attempts.fail(tx, attempts.attempt("eve", "x"), TERMS, NOW + seconds(2))
+        attempts.fail(tx, attempts.attempt("eve", "x"), LIMITS, NOW + seconds(2))
         assert login_failures.size(tx) == attempts.ROWS_MAX
         # The oldest count is deleted; the waits of the others remain.
         assert wait_s(tx) == 0 or wait_s(tx, attempts.attempt("bob", "x")) == 0

@@ -51,7 +51,7 @@ from tests.support.stores import NOW
 IDS = Numbers()
 WRITERS = 6
 NO_TURNS = Guards(turns=False)
-TERMS = LeaseContext(60.0, Initiator("req-1", "project", "user"), NOW)
+CONTEXT = LeaseContext(60.0, Initiator("req-1", "project", "user"), NOW)
 
 
 def at(hours: float) -> datetime:
@@ -102,7 +102,7 @@ def chosen(tx: Tx, wanted: LeaseRequest) -> list[list[ChosenHost]]:
 
     def look(decision: DecisionContext) -> list[list[ChosenHost]]:
         table = decision.follower.table
-        found = booking.look(table, demands(wanted), wanted.window, TERMS)
+        found = booking.look(table, demands(wanted), wanted.window, CONTEXT)
         assert not isinstance(found, Lack)
         return booking.choices(table.calendar, found)
 
@@ -222,7 +222,7 @@ def test_a_hold_advances_the_generation(furnished: Store) -> None:
     with furnished.write() as tx:
         before = {name: hosts.by_name(tx, name).provider_uuid for name in ("a", "b")}
         seen = {name: _generation(tx, uuid) for name, uuid in before.items()}
-        made = create(tx, request(1, 2), TERMS)
+        made = create(tx, request(1, 2), CONTEXT)
         (held,) = (each.host_id for each in holds.of_reservation(tx, made.reservations[0].id))
         after = {name: _generation(tx, uuid) for name, uuid in before.items()}
         moved = {row(tx, name) for name in before if after[name] != seen[name]}
@@ -238,9 +238,9 @@ def test_a_writer_without_its_turn_is_detected(furnished: Store) -> None:
     wanted = request(1, 2, most=2)
     with furnished.write() as tx:
         found = chosen(tx, wanted)
-        create(tx, request(1.5, 3), TERMS)
+        create(tx, request(1.5, 3), CONTEXT)
     with pytest.raises(Overtaken), furnished.write() as tx:
-        booking.claim(tx, demands(wanted), found, wanted.window, TERMS)
+        booking.claim(tx, demands(wanted), found, wanted.window, CONTEXT)
 
 
 def test_a_hold_written_before_the_first_generation_read_is_seen(
@@ -254,13 +254,13 @@ def test_a_hold_written_before_the_first_generation_read_is_seen(
     def come(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if not made and "resource_providers" in statement:
             with rivals.write() as tx:
-                made.append(create(tx, theirs, TERMS))
+                made.append(create(tx, theirs, CONTEXT))
 
     # On SQLite, a transaction that has read cannot write after another commit.
     with pytest.raises((Overtaken, Busy)), mine.write() as tx:
         found = chosen(tx, wanted)
         sa.event.listen(tx, "before_cursor_execute", come)
-        booking.claim(tx, demands(wanted), found, wanted.window, TERMS)
+        booking.claim(tx, demands(wanted), found, wanted.window, CONTEXT)
     assert len(made) == 1, "the other lease got them"
 
 
@@ -272,7 +272,7 @@ def test_writers_side_by_side_never_share_a_host(
     def one_more(store: Store) -> bool:
         try:
             with store.write() as tx:
-                create(tx, request(1, 2), replace(TERMS, seed=IDS.seed()))
+                create(tx, request(1, 2), replace(CONTEXT, seed=IDS.seed()))
         except Conflict:
             return False
         return True

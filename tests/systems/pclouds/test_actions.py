@@ -20,16 +20,16 @@ from innkeeper.systems.pclouds.context import PcloudContext
 from tests.support.clouds import NOW, Cloud, cloud_in
 
 KEPT = timedelta(days=90)
-TERMS = PcloudContext(Dedicating(), 60.0, Initiator("req-1", "project", "user"), NOW)
+CONTEXT = PcloudContext(Dedicating(), 60.0, Initiator("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
-LATER = replace(TERMS, now=NOW + KEPT)
+LATER = replace(CONTEXT, now=NOW + KEPT)
 
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Cloud:
     """A new pcloud."""
     made = cloud_in(tmp_path)
-    made.write(lambda tx: pclouds.create(tx, UUID, "project", {"name": "p"}, TERMS))
+    made.write(lambda tx: pclouds.create(tx, UUID, "project", {"name": "p"}, CONTEXT))
     return made
 
 
@@ -53,7 +53,7 @@ def prune(cloud: Cloud, context: PcloudContext) -> int:
 
 
 def test_only_expired_actions_are_deleted(cloud: Cloud) -> None:
-    tell(cloud, "later", replace(TERMS, now=NOW + timedelta(seconds=2)))
+    tell(cloud, "later", replace(CONTEXT, now=NOW + timedelta(seconds=2)))
     assert prune(cloud, LATER) == 0
     assert prune(cloud, replace(LATER, now=LATER.now + timedelta(seconds=1))) == 1
     assert [each.action for each in done(cloud)] == ["later"]
@@ -62,7 +62,7 @@ def test_only_expired_actions_are_deleted(cloud: Cloud) -> None:
 
 
 def test_many_expired_actions_are_deleted_in_steps(cloud: Cloud) -> None:
-    tell(cloud, "enable", TERMS, ROWS_MAX + 4)
+    tell(cloud, "enable", CONTEXT, ROWS_MAX + 4)
     tell(cloud, "disable", LATER)
     much_later = replace(LATER, now=LATER.now + timedelta(seconds=1))
     assert [prune(cloud, much_later) for _ in range(3)] == [ROWS_MAX, 5, 0]
@@ -71,22 +71,22 @@ def test_many_expired_actions_are_deleted_in_steps(cloud: Cloud) -> None:
 
 def test_an_action_dated_in_the_future_does_not_keep_others(cloud: Cloud) -> None:
     cloud.write(lambda tx: pcloud_actions.prune(tx, NOW + timedelta(days=1)))
-    tell(cloud, "ahead", replace(TERMS, now=NOW + 2 * KEPT))
-    tell(cloud, "right", TERMS, 3)
+    tell(cloud, "ahead", replace(CONTEXT, now=NOW + 2 * KEPT))
+    tell(cloud, "right", CONTEXT, 3)
     assert prune(cloud, replace(LATER, now=LATER.now + timedelta(seconds=1))) == 3
     assert [each.action for each in done(cloud)] == ["ahead"]
 
 
 def test_without_a_retention_period_all_actions_are_kept(cloud: Cloud) -> None:
-    for_good = replace(TERMS, settings=Dedicating(pcloud_actions_kept_days=0))
+    for_good = replace(CONTEXT, settings=Dedicating(pcloud_actions_kept_days=0))
     assert prune(cloud, replace(for_good, now=NOW + 100 * KEPT)) == 0
     assert len(done(cloud)) == 1
 
 
 def test_each_action_has_the_owner_of_its_time(cloud: Cloud) -> None:
-    tell(cloud, "enable", TERMS)
-    cloud.write(lambda tx: pclouds.transfer(tx, pclouds.get(tx, UUID), "other", TERMS))
-    cloud.write(lambda tx: pclouds.delete(tx, pclouds.get(tx, UUID), TERMS))
+    tell(cloud, "enable", CONTEXT)
+    cloud.write(lambda tx: pclouds.transfer(tx, pclouds.get(tx, UUID), "other", CONTEXT))
+    cloud.write(lambda tx: pclouds.delete(tx, pclouds.get(tx, UUID), CONTEXT))
     assert [(each.action, each.owner_id) for each in done(cloud)] == [
         ("create", "project"),
         ("enable", "project"),
@@ -102,8 +102,8 @@ def test_each_action_has_the_owner_of_its_time(cloud: Cloud) -> None:
 
 def test_actions_without_an_owner_are_shown_to_the_present_owner(cloud: Cloud) -> None:
     cloud.write(lambda tx: tx.execute(pcloud_actions_table.update().values(owner_id=None)))
-    tell(cloud, "enable", TERMS, 3)
-    cloud.write(lambda tx: pclouds.transfer(tx, pclouds.get(tx, UUID), "other", TERMS))
+    tell(cloud, "enable", CONTEXT, 3)
+    cloud.write(lambda tx: pclouds.transfer(tx, pclouds.get(tx, UUID), "other", CONTEXT))
 
     def page(before: int | None) -> list[PcloudAction]:
         return list(

@@ -41,7 +41,7 @@ from innkeeper.systems.pclouds.replaced import LOOKED_AT_ONCE
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.statements import Counter
 
-TERMS = PcloudContext(
+CONTEXT = PcloudContext(
     Dedicating(quota_pcloud_units=-1), 60.0, Initiator("req-1", "project", "user"), NOW
 )
 UUID = "b0000000-0000-4000-8000-000000000001"
@@ -61,7 +61,7 @@ def cloud(tmp_path: Path) -> Cloud:
 
     def furnish(tx: Tx) -> None:
         flavor = host_flavors.create(tx, made.ids.uuid(), "large", "", 1, NOW)
-        pclouds.create(tx, UUID, "project", {"name": "p"}, TERMS)
+        pclouds.create(tx, UUID, "project", {"name": "p"}, CONTEXT)
         for name in machine_names:
             closed = ServiceChange(is_disabled=True)
             compute_hosts.change_service(tx, compute_hosts.by_name(tx, name), closed, NOW)
@@ -89,7 +89,7 @@ def wanting(
 class Client:
     """A client that requests hosts, and the progress reported to it."""
 
-    def __init__(self, cloud: Cloud, request: Request, context: PcloudContext = TERMS) -> None:
+    def __init__(self, cloud: Cloud, request: Request, context: PcloudContext = CONTEXT) -> None:
         self.cloud = cloud
         self.request = request
         self.context = context
@@ -182,7 +182,7 @@ def test_failures_are_retried(cloud: Cloud) -> None:
 
     def give_back(tx: Tx) -> None:
         mine: Pcloud = pclouds.get(tx, UUID)
-        hosts.release(tx, mine, hosts.get(tx, mine, "early"), TERMS)
+        hosts.release(tx, mine, hosts.get(tx, mine, "early"), CONTEXT)
 
     cloud.write(give_back)
     again = Client(cloud, wanting(more))
@@ -214,7 +214,7 @@ def test_a_flavor_without_free_hosts_is_not_searched_again(cloud: Cloud) -> None
 
     def taken_of(wanted: Sequence[HostRequest]) -> list[str]:
         def act(tx: Tx) -> list[str]:
-            made, failures = hosts.allocate_many(tx, pclouds.get(tx, UUID), wanted, TERMS)
+            made, failures = hosts.allocate_many(tx, pclouds.get(tx, UUID), wanted, CONTEXT)
             assert [host_request for host_request, _ in failures] == [
                 e for e in wanted if e in host_requests
             ]
@@ -245,10 +245,10 @@ def test_a_request_without_allocations_is_not_kept(cloud: Cloud) -> None:
 
 
 def test_the_first_refusal_is_reported(cloud: Cloud) -> None:
-    none_left = replace(TERMS, settings=Dedicating(quota_pcloud_units=0))
+    none_left = replace(CONTEXT, settings=Dedicating(quota_pcloud_units=0))
     client = Client(cloud, wanting(token=None), none_left)
     client.step()
-    client.context = replace(TERMS, now=NOW + timedelta(hours=1))
+    client.context = replace(CONTEXT, now=NOW + timedelta(hours=1))
     client.finish()
     assert not client.so_far.allocated
     assert isinstance(client.so_far.refusal, QuotaExceeded)
@@ -256,12 +256,12 @@ def test_the_first_refusal_is_reported(cloud: Cloud) -> None:
 
 def test_a_client_without_allocations_continues_where_another_is(cloud: Cloud) -> None:
     """Its failures were not kept, and the hosts can be allocated by now."""
-    none_left = replace(TERMS, settings=Dedicating(quota_pcloud_units=0))
+    none_left = replace(CONTEXT, settings=Dedicating(quota_pcloud_units=0))
     first, second = Client(cloud, wanting(), none_left), Client(cloud, wanting())
     first.step()
     assert len(first.so_far.failed) == TAKEN_AT_ONCE
     second.step()
-    first.context = TERMS
+    first.context = CONTEXT
     first.step()
     assert tuple(first.so_far.allocated) == NAMES[: 2 * TAKEN_AT_ONCE]
     assert not first.so_far.failed
@@ -283,7 +283,7 @@ def test_hosts_released_between_steps_are_not_allocated_again(cloud: Cloud) -> N
 
     def give_back(tx: Tx) -> None:
         mine: Pcloud = pclouds.get(tx, UUID)
-        hosts.release(tx, mine, hosts.get(tx, mine, NAMES[0]), TERMS)
+        hosts.release(tx, mine, hosts.get(tx, mine, NAMES[0]), CONTEXT)
 
     cloud.write(give_back)
     later = Client(cloud, wanting())
@@ -295,7 +295,7 @@ def test_hosts_released_between_steps_are_not_allocated_again(cloud: Cloud) -> N
 def test_the_draw_covers_all_free_hosts(cloud: Cloud) -> None:
     def draw(tx: Tx, seed: int, turn: int) -> str:
         """The machine that this seed allocates; it is released at once."""
-        mine, context = pclouds.get(tx, UUID), replace(TERMS, seed=seed)
+        mine, context = pclouds.get(tx, UUID), replace(CONTEXT, seed=seed)
         had = hosts.allocate(tx, mine, HostRequest("drawn", "few"), context, turn)
         hosts.release(tx, mine, had, context)
         return had.hostname
@@ -323,6 +323,6 @@ def test_one_transaction_releases_a_bounded_number_of_replaced_hosts(cloud: Clou
             pcloud_hosts.change(tx, host_id, is_replaced=True, units=0)
 
     cloud.write(retire)
-    given = [cloud.write(lambda tx: replaced.look_after(tx, TERMS)) for _ in range(3)]
+    given = [cloud.write(lambda tx: replaced.look_after(tx, CONTEXT)) for _ in range(3)]
     assert given == [LOOKED_AT_ONCE, FREE - LOOKED_AT_ONCE, 0]
     assert taken(cloud) == ()

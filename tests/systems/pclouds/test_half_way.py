@@ -34,7 +34,7 @@ from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.statements import Counter
 
 SETTINGS = Dedicating(quota_pcloud_units=-1)
-TERMS = PcloudContext(SETTINGS, 60.0, Initiator("req-1", "office", "admin"), NOW)
+CONTEXT = PcloudContext(SETTINGS, 60.0, Initiator("req-1", "office", "admin"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 LAB, SHOP = "lab", "shop"
 FREE = 25
@@ -126,7 +126,7 @@ class Door:
 
     def act(self, work: Callable[..., Any], *given: Any) -> Any:
         """Change the pcloud as an administrator."""
-        return self.cloud.write(lambda tx: work(tx, pclouds.get(tx, UUID), *given, TERMS))
+        return self.cloud.write(lambda tx: work(tx, pclouds.get(tx, UUID), *given, CONTEXT))
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def door(tmp_path: Path) -> Door:
 
     def furnish(tx: Tx) -> None:
         flavor = host_flavors.create(tx, made.ids.uuid(), "large", "", 1, NOW)
-        pclouds.create(tx, UUID, LAB, {"name": "ours"}, TERMS)
+        pclouds.create(tx, UUID, LAB, {"name": "ours"}, CONTEXT)
         for name in machine_names:
             closed = ServiceChange(is_disabled=True)
             compute_hosts.change_service(tx, compute_hosts.by_name(tx, name), closed, NOW)
@@ -287,23 +287,23 @@ def test_choices_of_the_former_owner_end(
 def test_listing_rollouts_takes_constant_statements(door: Door, viewer: str) -> None:
     counter, counts = Counter(door.cloud), []
     for count in (1, 4):
-        door.cloud.write(partial(add_settling, door, count))
+        door.cloud.write(partial(add_unsettled, door, count))
         counts.append(counter.of(lambda: door.ask(viewer, "GET", "/v2.1/os-pclouds")))
     few, many = counts
     assert few == many
 
 
-def add_settling(door: Door, count: int, tx: Tx) -> None:
+def add_unsettled(door: Door, count: int, tx: Tx) -> None:
     """Create pclouds with rollouts, which the shop may use as well."""
     for _ in range(count):
-        made = pclouds.create(tx, door.cloud.ids.uuid(), LAB, {"name": "more"}, TERMS)
-        pclouds.authorize(tx, made, SHOP, TERMS)
-        hosts.allocate(tx, made, HostRequest("one", "large"), TERMS)
+        made = pclouds.create(tx, door.cloud.ids.uuid(), LAB, {"name": "more"}, CONTEXT)
+        pclouds.authorize(tx, made, SHOP, CONTEXT)
+        hosts.allocate(tx, made, HostRequest("one", "large"), CONTEXT)
         pcloud_rows.roll_out(tx, made.id, 0)
 
 
 def test_rollouts_are_not_counted_for_other_projects(door: Door) -> None:
-    door.cloud.write(partial(add_settling, door, 2))
+    door.cloud.write(partial(add_unsettled, door, 2))
     counter = Counter(door.cloud)
     owner, guest = (
         counter.of(partial(door.ask, viewer, "GET", "/v2.1/os-pclouds")) for viewer in (LAB, SHOP)

@@ -16,8 +16,8 @@ from innkeeper.systems.pclouds.context import PcloudContext
 from tests.support.clouds import NOW, Cloud, cloud_in
 
 FEW = Dedicating(quota_pclouds=2, quota_pcloud_projects=2)
-TERMS = PcloudContext(FEW, 60.0, Initiator("req-1", "project", "user"), NOW)
-BOUNDLESS = replace(TERMS, settings=Dedicating(quota_pclouds=-1, quota_pcloud_projects=-1))
+CONTEXT = PcloudContext(FEW, 60.0, Initiator("req-1", "project", "user"), NOW)
+BOUNDLESS = replace(CONTEXT, settings=Dedicating(quota_pclouds=-1, quota_pcloud_projects=-1))
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def cloud(tmp_path: Path) -> Cloud:
     return cloud_in(tmp_path)
 
 
-def create(cloud: Cloud, project_id: str = "project", context: PcloudContext = TERMS) -> Pcloud:
+def create(cloud: Cloud, project_id: str = "project", context: PcloudContext = CONTEXT) -> Pcloud:
     uuid = cloud.ids.uuid()
     made: Pcloud = cloud.write(
         lambda tx: pclouds.create(tx, uuid, project_id, {"name": "p"}, context)
@@ -40,7 +40,7 @@ def test_the_number_of_pclouds_is_bounded(cloud: Cloud) -> None:
         create(cloud)
     create(cloud, "other")
     create(cloud, context=BOUNDLESS)
-    cloud.write(lambda tx: pclouds.delete(tx, first, TERMS))
+    cloud.write(lambda tx: pclouds.delete(tx, first, CONTEXT))
     with pytest.raises(QuotaExceeded):
         create(cloud)
 
@@ -50,14 +50,14 @@ def test_a_transfer_respects_the_quota_of_pclouds(cloud: Cloud) -> None:
     create(cloud)
     theirs = create(cloud, "other")
     with pytest.raises(QuotaExceeded):
-        cloud.write(lambda tx: pclouds.transfer(tx, theirs, "project", TERMS))
-    cloud.write(lambda tx: pclouds.transfer(tx, theirs, "third", TERMS))
+        cloud.write(lambda tx: pclouds.transfer(tx, theirs, "project", CONTEXT))
+    cloud.write(lambda tx: pclouds.transfer(tx, theirs, "third", CONTEXT))
 
 
 def test_the_number_of_authorized_projects_is_bounded(cloud: Cloud) -> None:
     made = create(cloud)
 
-    def let_in(project_id: str, context: PcloudContext = TERMS) -> None:
+    def let_in(project_id: str, context: PcloudContext = CONTEXT) -> None:
         cloud.write(lambda tx: pclouds.authorize(tx, made, project_id, context))
 
     let_in("second")
@@ -65,6 +65,6 @@ def test_the_number_of_authorized_projects_is_bounded(cloud: Cloud) -> None:
     with pytest.raises(QuotaExceeded, match="there are 2 of 2"):
         let_in("third")
     let_in("third", BOUNDLESS)
-    cloud.write(lambda tx: pclouds.drop(tx, made, "second", TERMS))
-    cloud.write(lambda tx: pclouds.drop(tx, made, "third", TERMS))
+    cloud.write(lambda tx: pclouds.drop(tx, made, "second", CONTEXT))
+    cloud.write(lambda tx: pclouds.drop(tx, made, "third", CONTEXT))
     let_in("third")

@@ -19,7 +19,7 @@ from tests.support.moves import Movers
 from tests.support.pcloud_operator import PcloudOperator
 
 NAMES = ("a1", "b1")
-WISHES = tuple(HostRequest(name, "gold") for name in ("one", "two"))
+REQUESTS = tuple(HostRequest(name, "gold") for name in ("one", "two"))
 RIVAL = """
 CREATE TRIGGER rival BEFORE UPDATE ON resource_providers
 WHEN (SELECT COUNT(*) FROM pcloud_hosts) = 2 BEGIN SELECT RAISE(IGNORE); END
@@ -57,8 +57,8 @@ def names(operator: PcloudOperator) -> list[str]:
 def test_an_overtaken_bulk_allocation_writes_nothing(operator: PcloudOperator) -> None:
     uuid = operator.create("project", name="p")
     with overtaken(operator):
-        operator.allocate(uuid, *WISHES)
-    operator.allocate(uuid, *WISHES)
+        operator.allocate(uuid, *REQUESTS)
+    operator.allocate(uuid, *REQUESTS)
     assert names(operator) == ["one", "two"]
 
 

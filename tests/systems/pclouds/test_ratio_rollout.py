@@ -29,7 +29,7 @@ from innkeeper.systems.placement import inventories
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 
 SETTINGS = Dedicating(quota_pcloud_units=-1)
-TERMS = PcloudContext(SETTINGS, 60.0, Initiator("req-1", "project", "user"), NOW)
+CONTEXT = PcloudContext(SETTINGS, 60.0, Initiator("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 HOSTS = 45
 STEPS = 3
@@ -44,14 +44,14 @@ def cloud(tmp_path: Path) -> Cloud:
 
     def furnish(tx: Tx) -> None:
         flavor = host_flavors.create(tx, made.ids.uuid(), "large", "", 1, NOW)
-        mine = pclouds.create(tx, UUID, "project", {"name": "p", "cpu_ratio": 2.0}, TERMS)
+        mine = pclouds.create(tx, UUID, "project", {"name": "p", "cpu_ratio": 2.0}, CONTEXT)
         # Each host joins the pool alone, so the next allocation takes it.
         for name in (*NAMES, SPARE):
             closed = ServiceChange(is_disabled=True)
             compute_hosts.change_service(tx, compute_hosts.by_name(tx, name), closed, NOW)
             host_flavors.add_host(tx, flavor, name, NOW)
             if name != SPARE:
-                hosts.allocate(tx, mine, HostRequest(name, "large"), TERMS)
+                hosts.allocate(tx, mine, HostRequest(name, "large"), CONTEXT)
 
     made.write(furnish)
     return made
@@ -64,12 +64,12 @@ def found(cloud: Cloud) -> Pcloud:
 
 def begin(cloud: Cloud, **facts: Any) -> Pcloud:
     """Take the first step only, like a process that dies then."""
-    mine: Pcloud = cloud.write(lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), facts, TERMS))
+    mine: Pcloud = cloud.write(lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), facts, CONTEXT))
     return mine
 
 
 def go_on(cloud: Cloud) -> int:
-    return int(cloud.write(lambda tx: ratio_rollout.go_on(tx, UUID, TERMS)))
+    return int(cloud.write(lambda tx: ratio_rollout.go_on(tx, UUID, CONTEXT)))
 
 
 def finish(cloud: Cloud) -> int:
@@ -102,7 +102,7 @@ def act(cloud: Cloud, work: Callable[[Tx, Pcloud], Any]) -> Any:
 
 
 def release(cloud: Cloud, name: str) -> None:
-    act(cloud, lambda tx, mine: hosts.release(tx, mine, hosts.get(tx, mine, name), TERMS))
+    act(cloud, lambda tx, mine: hosts.release(tx, mine, hosts.get(tx, mine, name), CONTEXT))
 
 
 def sound(cloud: Cloud) -> bool:
@@ -173,7 +173,7 @@ def test_reverting_a_rollout_leaves_no_trace(cloud: Cloud) -> None:
 
 def test_a_host_that_joins_during_a_rollout_has_the_new_ratios(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
-    act(cloud, lambda tx, p: hosts.allocate(tx, p, HostRequest("late", "large"), TERMS))
+    act(cloud, lambda tx, p: hosts.allocate(tx, p, HostRequest("late", "large"), CONTEXT))
     assert ratio(cloud, SPARE) == 5.0
     finish(cloud)
     assert ratio(cloud, SPARE) == 5.0
@@ -201,7 +201,7 @@ def test_a_report_during_a_rollout_changes_no_ratio(cloud: Cloud) -> None:
 
 def test_a_pcloud_can_be_transferred_during_a_rollout(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
-    act(cloud, lambda tx, p: pclouds.transfer(tx, p, "other", TERMS))
+    act(cloud, lambda tx, p: pclouds.transfer(tx, p, "other", CONTEXT))
     finish(cloud)
     assert found(cloud).project_id == "other"
     assert ratios(cloud) == [5.0] * HOSTS
@@ -212,7 +212,7 @@ def test_a_pcloud_can_be_deleted_during_a_rollout(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
     for name in NAMES:
         release(cloud, name)
-    act(cloud, lambda tx, p: pclouds.delete(tx, p, TERMS))
+    act(cloud, lambda tx, p: pclouds.delete(tx, p, CONTEXT))
     assert go_on(cloud) == 0
     assert ratios(cloud) == [1.0] * HOSTS
     assert sound(cloud)
@@ -220,7 +220,7 @@ def test_a_pcloud_can_be_deleted_during_a_rollout(cloud: Cloud) -> None:
 
 def test_an_edit_of_the_aggregate_starts_a_rollout(cloud: Cloud) -> None:
     row = found(cloud).aggregate_id
-    kept_by, wanted = owned_aggregates.owners(TERMS), {"cpu_allocation_ratio": "5"}
+    kept_by, wanted = owned_aggregates.owners(CONTEXT), {"cpu_allocation_ratio": "5"}
     cloud.write(lambda tx: aggregates.set_metadata(tx, row, wanted, NOW, kept_by))
     assert left(cloud) == HOSTS - ROLLED_OUT_AT_ONCE
     finish(cloud)

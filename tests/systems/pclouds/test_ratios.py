@@ -25,7 +25,7 @@ from innkeeper.systems.placement.ratios import Ratio
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.statements import Counter
 
-TERMS = PcloudContext(Dedicating(), 60.0, Initiator("req-1", "project", "user"), NOW)
+CONTEXT = PcloudContext(Dedicating(), 60.0, Initiator("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 
 
@@ -56,8 +56,8 @@ def take(cloud: Cloud, **facts: float) -> Pcloud:
     """Create a pcloud with the host in it."""
 
     def write(tx: Tx) -> Pcloud:
-        made = pclouds.create(tx, UUID, "project", {"name": "p", **facts}, TERMS)
-        hosts.allocate(tx, made, HostRequest("one", "large"), TERMS)
+        made = pclouds.create(tx, UUID, "project", {"name": "p", **facts}, CONTEXT)
+        hosts.allocate(tx, made, HostRequest("one", "large"), CONTEXT)
         return made
 
     made: Pcloud = cloud.write(write)
@@ -65,7 +65,7 @@ def take(cloud: Cloud, **facts: float) -> Pcloud:
 
 
 def give_back(cloud: Cloud, pcloud: Pcloud) -> None:
-    cloud.write(lambda tx: hosts.release(tx, pcloud, hosts.get(tx, pcloud, "one"), TERMS))
+    cloud.write(lambda tx: hosts.release(tx, pcloud, hosts.get(tx, pcloud, "one"), CONTEXT))
 
 
 def processors(cloud: Cloud) -> Inventory:
@@ -110,7 +110,7 @@ def test_max_unit_never_exceeds_the_total(cloud: Cloud) -> None:
 def test_no_server_gets_more_cores_than_the_host_has(cloud: Cloud, ratio: float | None) -> None:
     made = take(cloud, **({} if ratio is None else {"cpu_ratio": ratio}))
     cloud.write(
-        lambda tx: hosts.set_state(tx, made, hosts.get(tx, made, "one"), TERMS, is_enabled=True)
+        lambda tx: hosts.set_state(tx, made, hosts.get(tx, made, "one"), CONTEXT, is_enabled=True)
     )
     asked: dict[str, Any] = {"hints": {"pcloud": UUID}}
     for cores in (8, 9):
@@ -136,7 +136,7 @@ def test_a_ratio_can_be_set_and_removed_while_a_host_is_in(cloud: Cloud) -> None
 
     def change(cpu_ratio: float | None) -> None:
         facts = {"cpu_ratio": cpu_ratio}
-        cloud.write(lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), facts, TERMS))
+        cloud.write(lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), facts, CONTEXT))
 
     change(2.0)
     change(5.0)

@@ -33,7 +33,7 @@ from tests.support.clouds import AGENT, DEFAULTS, Numbers, cloud_in, reported
 from tests.support.stores import NOW
 
 IDS = Numbers()
-TERMS = PcloudContext(Dedicating(), 60.0, Initiator("req-1", "project", "user"), NOW)
+CONTEXT = PcloudContext(Dedicating(), 60.0, Initiator("req-1", "project", "user"), NOW)
 FEW, MANY = 3, 60
 NEVER = datetime.min  # noqa: DTZ901 - the store's moments are naive, in UTC
 
@@ -130,7 +130,7 @@ def write_json_null(tx: Tx) -> None:
 def test_no_size_policy_is_null_in_the_database(furnished: Store) -> None:
     with furnished.write() as tx:
         made = [
-            pcloud_rules.create(tx, IDS.uuid(), "project", {"name": n}, TERMS) for n in ("p", "q")
+            pcloud_rules.create(tx, IDS.uuid(), "project", {"name": n}, CONTEXT) for n in ("p", "q")
         ]
         assert sized(tx) == []
         size = SizePolicy(0, 1, "gold")
@@ -143,7 +143,7 @@ def test_no_size_policy_is_null_in_the_database(furnished: Store) -> None:
 
 def test_a_json_null_of_an_older_release_is_no_policy(furnished: Store) -> None:
     with furnished.write() as tx:
-        made = pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "p"}, TERMS)
+        made = pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "p"}, CONTEXT)
         write_json_null(tx)
         assert sized(tx) == [made.uuid]
         assert pclouds.with_size(tx) == []
@@ -155,12 +155,12 @@ def test_a_json_null_of_an_older_release_is_no_policy(furnished: Store) -> None:
 def test_a_migration_replaces_json_null(furnished: Store) -> None:
     size = SizePolicy(0, 1, "gold")
     with furnished.write() as tx:
-        kept = pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "p", "size": None}, TERMS)
+        kept = pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "p", "size": None}, CONTEXT)
         alembic.command.downgrade(schema.config(tx), "0011")
         write_json_null(tx)
-        pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "q"}, TERMS)
+        pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "q"}, CONTEXT)
         pclouds.change(tx, kept.id, {"size": size}, NOW)
-        pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "r"}, TERMS)
+        pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "r"}, CONTEXT)
         tx.execute(
             pcloud_tables.pclouds.update()
             .where(pcloud_tables.pclouds.c.name == "r")

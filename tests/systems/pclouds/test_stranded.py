@@ -24,8 +24,8 @@ from tests.support.stores import NOW
 
 IDS = Numbers()
 OWNER, GUEST, STRANGER = "red", "green", "blue"
-ASKER = Initiator("req-1", OWNER, "ann")
-TERMS = PcloudContext(Dedicating(), 60.0, ASKER, NOW)
+INITIATOR = Initiator("req-1", OWNER, "ann")
+CONTEXT = PcloudContext(Dedicating(), 60.0, INITIATOR, NOW)
 WITHIN_S = 60.0
 
 
@@ -33,9 +33,9 @@ def pcloud(store: Store, *guests: str, name: str = "p") -> str:
     """A pcloud without hosts."""
     uuid = IDS.uuid()
     with store.write() as tx:
-        made = pclouds.create(tx, uuid, OWNER, {"name": name}, TERMS)
+        made = pclouds.create(tx, uuid, OWNER, {"name": name}, CONTEXT)
         for each in guests:
-            pclouds.authorize(tx, made, each, TERMS)
+            pclouds.authorize(tx, made, each, CONTEXT)
     return uuid
 
 
@@ -57,11 +57,11 @@ def shelved(store: Store, hints: dict[str, Any], project_id: str = OWNER, **more
 
 def delete(store: Store, uuid: str, **more: Any) -> None:
     with store.write() as tx:
-        pclouds.delete(tx, pclouds.get(tx, uuid), TERMS, **more)
+        pclouds.delete(tx, pclouds.get(tx, uuid), CONTEXT, **more)
 
 
 def change(tx: Tx, server: ServerId, **wanted: str) -> None:
-    dedicated_hosts.change(tx, server, ASKER, **wanted, now=NOW)
+    dedicated_hosts.change(tx, server, INITIATOR, **wanted, now=NOW)
 
 
 def test_stranded_servers_have_no_other_place(store: Store) -> None:
@@ -190,7 +190,7 @@ def test_a_boot_and_a_deletion_at_the_same_moment_take_turns(
         change(tx, server)
     with ThreadPoolExecutor(1) as threads:
         with store.write() as tx:
-            pclouds.delete(tx, pclouds.get(tx, mine), TERMS)
+            pclouds.delete(tx, pclouds.get(tx, mine), CONTEXT)
             later = threads.submit(name_it)
         with pytest.raises(Invalid, match="No pcloud that the server's project may use"):
             later.result(WITHIN_S)

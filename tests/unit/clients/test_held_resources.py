@@ -18,7 +18,7 @@ from innkeeper.engine.pods.held_resources import HeldResources
 from innkeeper.engine.pods.reconciling import LOST_MAX, repairable, report
 from innkeeper.systems.pods.checks import PodDifference, PodFault
 from tests.support.hostile_pods import HostilePod, hostile_pod
-from tests.support.hostile_zones import Asked, Raw, http
+from tests.support.hostile_zones import Raw, SeenRequest, http
 from tests.support.pod_rows import pod_of
 from tests.support.stores import NOW
 
@@ -65,7 +65,7 @@ def test_a_server_has_the_project_the_mark_and_the_amounts_of_its_flavor(pod: Ho
 
 
 def test_all_pages_are_read_at_the_address_of_the_pod(pod: HostilePod) -> None:
-    def answer(asked: Asked) -> Raw:
+    def answer(asked: SeenRequest) -> Raw:
         if "marker=s1" in asked.query:
             return http({"servers": [{**ROW, "id": "s2"}]})
         return http({"servers": [ROW], "servers_links": NEXT})
@@ -115,7 +115,7 @@ def test_only_a_404_means_that_a_resource_is_lost(pod: HostilePod) -> None:
 
 
 def test_a_pod_that_is_too_old_for_amounts_tells_the_rest(pod: HostilePod) -> None:
-    def answer(asked: Asked) -> Raw:
+    def answer(asked: SeenRequest) -> Raw:
         if "openstack-api-version" in asked.headers:
             return http({}, 406)
         return http({"servers": [{**ROW, "flavor": {"id": "1"}}]})

@@ -21,7 +21,7 @@ from innkeeper.clients.pods import (
 )
 from innkeeper.engine.pods import measuring
 from tests.support.hostile_pods import POOL, STATISTICS, HostilePod, hostile_pod
-from tests.support.hostile_zones import Asked, Raw, drip, flood, http
+from tests.support.hostile_zones import Raw, SeenRequest, drip, flood, http
 from tests.support.stores import NOW
 
 TIMEOUT_S = 1.0
@@ -106,7 +106,7 @@ def test_another_password_needs_another_login(pod: HostilePod) -> None:
 
 
 def test_a_revoked_token_is_renewed_once(pod: HostilePod) -> None:
-    def answer(asked: Asked) -> Raw:
+    def answer(asked: SeenRequest) -> Raw:
         return http({}, 401 if asked.headers["x-auth-token"] == "token-1" else 200)
 
     pod.answers["/flavors"] = answer

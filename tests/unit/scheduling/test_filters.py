@@ -235,9 +235,9 @@ CAPABILITY_CASES = [
 ]
 
 
-@pytest.mark.parametrize(("wishes", "left"), CAPABILITY_CASES)
-def test_compute_capabilities_filter(wishes: dict[str, Any], left: set[str]) -> None:
-    assert passed_by(compute_capabilities, table_of(*TRAITED), asking(**wishes)) == left
+@pytest.mark.parametrize(("wanted", "left"), CAPABILITY_CASES)
+def test_compute_capabilities_filter(wanted: dict[str, Any], left: set[str]) -> None:
+    assert passed_by(compute_capabilities, table_of(*TRAITED), asking(**wanted)) == left
 
 
 def test_compute_capabilities_filter_counts_each_demand_alone() -> None:

@@ -174,10 +174,10 @@ ASKING: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("chooser", "wishes"), ASKING)
-def test_expired_capabilities_are_unknown(chooser: Any, wishes: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("chooser", "wanted"), ASKING)
+def test_expired_capabilities_are_unknown(chooser: Any, wanted: dict[str, Any]) -> None:
     table = table_of(host("fresh", capabilities=FACTS), host("stale", capabilities=FACTS))
-    aged = asking(rules=Rules(capabilities_max_age_s=MAX_AGE_S), **wishes)
+    aged = asking(rules=Rules(capabilities_max_age_s=MAX_AGE_S), **wanted)
     assert passed_by(chooser, table, aged) == {"fresh", "stale"}
     before = chooser.stamp(table, aged)
     table.set_facts_seen(table.index_by_name["fresh"], FRESH_S)
@@ -185,7 +185,7 @@ def test_expired_capabilities_are_unknown(chooser: Any, wishes: dict[str, Any]) 
     assert passed_by(chooser, table, aged) == {"fresh"}
     assert chooser.stamp(table, aged) != before
     # Without a limit nothing ever ages, and who asks for no capability asks nobody's age.
-    assert passed_by(chooser, table, asking(**wishes)) == {"fresh", "stale"}
+    assert passed_by(chooser, table, asking(**wanted)) == {"fresh", "stale"}
     careless = asking(rules=Rules(capabilities_max_age_s=MAX_AGE_S))
     assert passed_by(chooser, table, careless) == {"fresh", "stale"}
     assert chooser.stamp(table, careless) is None

@@ -207,10 +207,10 @@ MISFITS = [
 ]
 
 
-@pytest.mark.parametrize(("wishes", "given"), MISFITS)
-def test_what_stays_unused_weighs_by_its_rarity(wishes: dict[str, Any], given: list[float]) -> None:
+@pytest.mark.parametrize(("wanted", "given"), MISFITS)
+def test_what_stays_unused_weighs_by_its_rarity(wanted: dict[str, Any], given: list[float]) -> None:
     table = special()
-    assert list(weights_by(misfit, table, asking(**wishes)).values()) == given
+    assert list(weights_by(misfit, table, asking(**wanted)).values()) == given
     assert misfit.scale(table, asking()) == 1
 
 

@@ -21,7 +21,7 @@ STEADY_S = 60.0
 """After a program has run for this long, the pause before its restart is the shortest again."""
 LOOK_S = 0.2
 STOP_S = 10.0
-PULSE, INSTEAD_OF = "--pulse", "--instead-of"
+HEARTBEAT, INSTEAD_OF = "--heartbeat", "--instead-of"
 """Options of a supervised program: the pipe for its heartbeats, and how its predecessor ended."""
 DEAD, HUNG = "dead", "hung"
 READ_MAX = 65_536
@@ -119,7 +119,7 @@ class Child:
     def _spawn(self, pipe: _HeartbeatPipe) -> subprocess.Popen[bytes]:
         command = list(self._command)
         if pipe.writing is not None:
-            command += [PULSE, str(pipe.writing)]
+            command += [HEARTBEAT, str(pipe.writing)]
             command += [] if self._last_end is None else [INSTEAD_OF, self._last_end]
         child = subprocess.Popen(  # noqa: S603 - our own
             command,

@@ -17,7 +17,7 @@ from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import FreepoolHost
-from innkeeper.store.queries.leases import freepool, holds, host_reservations, runs
+from innkeeper.store.queries.leases import freepool, freepool_usage, holds, host_reservations
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.hosts import hosts
@@ -82,7 +82,7 @@ def add(
     if reason is not None:
         raise Conflict(f"Host {name} cannot be put into the freepool: {reason}.")
     freepool.add(tx, host.id, slots.child_of(host), capabilities, now)
-    runs.join(tx, host.id, host.name, now)
+    freepool_usage.join(tx, host.id, host.name, now)
     capability_rules.register(tx, capabilities, now)
     dedications.dedicate(tx, host, Dedication.FREEPOOL, None, now)
     pools.enter_freepool(tx, [host], aggregate, now)
@@ -160,7 +160,7 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
         pools.leave(tx, host.dedicated_to, [host], now)
     pools.leave_freepool(tx, [host], now)
     freepool.remove(tx, host_id)
-    runs.leave(tx, host_id, now)
+    freepool_usage.leave(tx, host_id, now)
     dedications.dedicate(tx, host, None, None, now)
 
 

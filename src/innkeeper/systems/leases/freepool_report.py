@@ -7,7 +7,7 @@ from datetime import timedelta
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.freepool_usage import DAY, Hours, report
 from innkeeper.domain.leases import Window
-from innkeeper.store.queries.leases import runs
+from innkeeper.store.queries.leases import freepool_usage
 from innkeeper.store.transactions import Tx
 
 PERIOD_MAX = timedelta(days=366)
@@ -25,12 +25,12 @@ def of_period(tx: Tx, period: Window, group_by: str) -> dict[str, Hours]:
     """
     if period.end - period.start > PERIOD_MAX:
         raise Invalid(f"A period has at most {PERIOD_MAX.days} days.")
-    found = runs.between(tx, period.start, period.end, ROWS_MAX + 1)
+    found = freepool_usage.between(tx, period.start, period.end, ROWS_MAX + 1)
     days = (period.end - period.start).days + 1 if group_by == DAY else 1
     if len(found) > ROWS_MAX or len(found) * days > PIECES_MAX:
         raise Invalid(TOO_LONG.format(what="reservations"))
     names = {each.host_name for each in found if each.reservation_uuid is not None}
-    servers = runs.server_times(tx, names, period.start, period.end, ROWS_MAX + 1)
+    servers = freepool_usage.server_times(tx, names, period.start, period.end, ROWS_MAX + 1)
     if len(servers) > ROWS_MAX or len(servers) * days > PIECES_MAX:
         raise Invalid(TOO_LONG.format(what="servers"))
     return report(period, found, servers, group_by)

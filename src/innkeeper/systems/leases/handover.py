@@ -15,7 +15,14 @@ from innkeeper.domain.compute import Host
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import Hold, Lease, Reservation, ReservationState, slot_class
 from innkeeper.store.queries.leases import freepool as freepool_rows
-from innkeeper.store.queries.leases import healing, holds, leases, preemptions, runs, slot_servers
+from innkeeper.store.queries.leases import (
+    freepool_usage,
+    healing,
+    holds,
+    leases,
+    preemptions,
+    slot_servers,
+)
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import deletions, resizing
@@ -47,7 +54,7 @@ def begin(tx: Tx, lease: Lease, reservation: Reservation, context: LeaseContext)
     _give(tx, reservation, ready, {each.host_id: each.units for each in waiting}, context)
     done = [each.id for each in ready]
     holds.activate(tx, reservation.id, done)
-    runs.begin(tx, reservation.id, done, context.now)
+    freepool_usage.begin(tx, reservation.id, done, context.now)
     if len(done) < len(waiting) or reservation.state != ReservationState.PENDING:
         return len(done)
     leases.change_reservation(tx, reservation.id, context.now, state=ReservationState.ACTIVE)
@@ -150,7 +157,7 @@ def finish(tx: Tx, reservation: Reservation, context: LeaseContext) -> int:
     some = [hosts[row] for row in sorted(hosts)]
     back += _take(tx, reservation, some, context, max(0, HOSTS_AT_ONCE - len(back)))
     holds.remove(tx, reservation.id, back)
-    runs.end(tx, reservation.uuid, back, context.now)
+    freepool_usage.end(tx, reservation.uuid, back, context.now)
     if len(back) == len(held):
         _clean_up(tx, reservation, context)
         return done + len(back) + 1

@@ -21,7 +21,7 @@ from innkeeper.domain.leases import (
 )
 from innkeeper.scheduling.leases.lacks import Lack
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.store.queries.leases import holds, runs
+from innkeeper.store.queries.leases import freepool_usage, holds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.leases import booking, freepool, handover, slots
 from innkeeper.systems.leases.context import LeaseContext
@@ -219,9 +219,9 @@ def _lower(tx: Tx, part: Exchange, host: int, units: int, context: LeaseContext)
     if hold.is_active and not handover.give_up(tx, reservation, member, context):
         if hold.units:
             holds.set_units(tx, reservation.id, host, 0)
-            runs.end(tx, reservation.uuid, [host], context.now)
+            freepool_usage.end(tx, reservation.uuid, [host], context.now)
         return int(hold.units > 0)
-    runs.end(tx, reservation.uuid, [host], context.now)
+    freepool_usage.end(tx, reservation.uuid, [host], context.now)
     holds.remove(tx, reservation.id, [host])
     providers.advance_all(tx, [member.provider_id], context.now)
     return 1
@@ -232,6 +232,6 @@ def _set_units(tx: Tx, part: Exchange, host: int, units: int, context: LeaseCont
     holds.set_units(tx, reservation.id, host, units)
     if part.holds[host].is_active and not reservation.is_whole:
         slots.set_count(tx, reservation.uuid, member, units, context.now)
-        runs.end(tx, reservation.uuid, [host], context.now)
-        runs.begin(tx, reservation.id, [host], context.now)
+        freepool_usage.end(tx, reservation.uuid, [host], context.now)
+        freepool_usage.begin(tx, reservation.id, [host], context.now)
     providers.advance_all(tx, [member.provider_id], context.now)

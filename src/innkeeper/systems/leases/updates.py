@@ -30,7 +30,7 @@ from innkeeper.domain.leases import (
 from innkeeper.scheduling.leases.lacks import Lack
 from innkeeper.scheduling.leases.requirements import Total
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.store.queries.leases import holds, leases, runs
+from innkeeper.store.queries.leases import freepool_usage, holds, leases
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.leases import (
@@ -301,8 +301,8 @@ def _write(
             holds.set_units(tx, reservation.id, host, count)
             if host in part.active and not reservation.is_whole:
                 slots.set_count(tx, reservation.uuid, freepool.member(tx, host), count, now)
-                runs.end(tx, reservation.uuid, [host], now)
-                runs.begin(tx, reservation.id, [host], now)
+                freepool_usage.end(tx, reservation.uuid, [host], now)
+                freepool_usage.begin(tx, reservation.id, [host], now)
 
 
 def _let_go(tx: Tx, hosts: Sequence[int] | set[int], now: datetime) -> None:

@@ -200,12 +200,12 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
             done.append(f"host {name} is removed from aggregate {row}")
     for name, row in sorted(expected ^ mirrored):
         if f"~{row} {name}" in keys:
-            mirror = (
+            change_membership = (
                 owned_aggregates.join_placement
                 if (name, row) in expected
                 else owned_aggregates.leave_placement
             )
-            mirror(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
+            change_membership(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
             done.append(f"the membership of host {name} in aggregate {row} is right in Placement")
     return done
 

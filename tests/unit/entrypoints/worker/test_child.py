@@ -39,9 +39,9 @@ def test_a_child_is_restarted_and_stopped(tmp_path: Path) -> None:
 
 
 def test_a_program_that_cannot_be_started_is_retried(tmp_path: Path) -> None:
-    program, lives = tmp_path / "program", tmp_path / "lives"
-    lives.mkdir()
-    child = Child([str(program), str(lives)], os.environ, silence_max_s=60.0)
+    program, starts = tmp_path / "program", tmp_path / "starts"
+    starts.mkdir()
+    child = Child([str(program), str(starts)], os.environ, silence_max_s=60.0)
     child.start()
     # By then it was tried in vain: the first attempt is made at once.
     time.sleep(RESTART_FIRST_S / 2)
@@ -49,5 +49,5 @@ def test_a_program_that_cannot_be_started_is_retried(tmp_path: Path) -> None:
     script.write_text(f"#!{sys.executable}\n{LIVING}")
     script.chmod(0o700)
     script.rename(program)
-    eventually(lambda: len(list(lives.iterdir())) == 1)
+    eventually(lambda: len(list(starts.iterdir())) == 1)
     child.stop()

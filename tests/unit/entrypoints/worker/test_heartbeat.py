@@ -51,19 +51,19 @@ def begun(wait: Callable[[], object]) -> Work:
     return Work(thread.ident)
 
 
-def looks(standing: StuckThreadDetector, count: int) -> list[bool]:
-    return [standing.look() for _ in range(count)]
+def looks(detector: StuckThreadDetector, count: int) -> list[bool]:
+    return [detector.look() for _ in range(count)]
 
 
 def test_a_thread_without_progress_is_stuck(release: threading.Event) -> None:
     work = begun(release.wait)
-    standing = StuckThreadDetector(work, LOOKS * BEAT_S)
+    detector = StuckThreadDetector(work, LOOKS * BEAT_S)
     # The first look is the one that the others are compared with.
-    assert looks(standing, LOOKS + 2) == [False] * LOOKS + [True, True]
-    assert standing.is_stuck
+    assert looks(detector, LOOKS + 2) == [False] * LOOKS + [True, True]
+    assert detector.is_stuck
     work.progress = 2
-    assert looks(standing, 2) == [False, False]
-    assert not standing.is_stuck
+    assert looks(detector, 2) == [False, False]
+    assert not detector.is_stuck
 
 
 def test_an_idle_thread_is_not_stuck(release: threading.Event) -> None:
@@ -103,11 +103,11 @@ def test_a_thread_that_waits_for_the_database_is_not_stuck(
 
 def test_each_beat_is_written_to_the_pipe(release: threading.Event) -> None:
     hearing, telling = os.pipe()
-    pulse = Heartbeat(StuckThreadDetector(begun(release.wait), LOOKS * BEAT_S), telling)
+    heartbeat = Heartbeat(StuckThreadDetector(begun(release.wait), LOOKS * BEAT_S), telling)
     for _ in range(LOOKS + 1):
-        pulse.beat()
+        heartbeat.beat()
     assert os.read(hearing, 100) == LOOKS * WELL + STUCK
     os.close(hearing)
     # Nobody hears any more.
-    pulse.beat()
+    heartbeat.beat()
     os.close(telling)

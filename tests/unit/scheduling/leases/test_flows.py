@@ -52,9 +52,9 @@ def test_demands_get_as_many_hosts_as_any_distribution_allows() -> None:
         flow = Flow(hosts_of(suits, [dice.randint(0, 1) for _ in range(count)], kept_by))
         wanted: list[int] = []
         for demand in range(demands):
-            wish = dice.randint(0, 4)
-            got = flow.raise_to(demand, wish)
-            assert got == matched(suits, [*wanted, wish]) - sum(wanted)
+            amount = dice.randint(0, 4)
+            got = flow.raise_to(demand, amount)
+            assert got == matched(suits, [*wanted, amount]) - sum(wanted)
             wanted.append(got)
         given = flow.hosts()
         assert [int((given == demand).sum()) for demand in range(demands)] == wanted

@@ -254,13 +254,13 @@ def _all_shown(tx: Tx, call: Call, found: list[Pcloud]) -> list[dict[str, Any]]:
     # A guest sees only the id, the name and the automatic placement.
     show = f"{PCLOUDS}:show"
     whole = [each for each in found if call.allows(show, project_id=each.project_id)]
-    counts, settling = pclouds.host_counts(tx, whole), ratio_rollout.left(tx, whole)
+    counts, rolling_out = pclouds.host_counts(tx, whole), ratio_rollout.left(tx, whole)
     rest = {
         each.id: {
             "owner": each.project_id,
             "tenants": list(projects.get(each.id, {})),
             "host_count": counts.get(each.id, 0),
-            "hosts_settling": settling.get(each.id, 0),
+            "hosts_settling": rolling_out.get(each.id, 0),
             "cpu_allocation_ratio": each.cpu_ratio,
             "ram_allocation_ratio": each.ram_ratio,
             "size_policy": _shown_size(each.size),

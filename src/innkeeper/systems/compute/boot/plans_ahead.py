@@ -24,7 +24,7 @@ from innkeeper.scheduling.filters import compute
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.decisions import DecisionRecord
-from innkeeper.systems.compute.boot.resolved_requests import Asked, ResolvedRequest, asked_by
+from innkeeper.systems.compute.boot.resolved_requests import RequestKey, ResolvedRequest, key_of
 
 RESOLVED_MAX = 256
 """The maximum number of resolved requests that are kept. Each needs less than a kilobyte."""
@@ -55,11 +55,11 @@ class PlansAhead:
         # A recorder keeps what was decided, and a plug-in may keep anything. Neither can be undone.
         self.is_possible = not (context.recorder.is_on or context.schedulers.has_plugins)
         self._waiting: deque[PlanAhead] = deque()
-        self._resolved: dict[Asked, ResolvedRequest] = {}
+        self._resolved: dict[RequestKey, ResolvedRequest] = {}
         self.used = 0
         self.undone = 0
 
-    def learn(self, known: Mapping[Asked, ResolvedRequest]) -> None:
+    def learn(self, known: Mapping[RequestKey, ResolvedRequest]) -> None:
         """Keep resolved requests, from which :meth:`expected` derives those that ask the same."""
         if not self.is_possible:
             return
@@ -70,7 +70,7 @@ class PlansAhead:
 
     def expected(self, request: BootRequest) -> ResolvedRequest | None:
         """Return what the request will probably resolve to, or ``None`` if that is unknown."""
-        asked = asked_by(request)
+        asked = key_of(request)
         known = None if asked is None else self._resolved.get(asked)
         if known is None:
             return None

@@ -37,7 +37,7 @@ from innkeeper.systems.compute.accounts import keypairs, quotas
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.entries import EntryStale
 from innkeeper.systems.compute.boot.entry_checks import EntryChecks
-from innkeeper.systems.compute.boot.resolved_requests import Asked, ResolvedRequest, asked_by
+from innkeeper.systems.compute.boot.resolved_requests import RequestKey, ResolvedRequest, key_of
 from innkeeper.systems.compute.flavors import demands, flavors
 from innkeeper.systems.compute.flavors.demands import Demands
 from innkeeper.systems.compute.grouping import dedications, groups, hints
@@ -74,7 +74,7 @@ class RequestResolver:
         self._group_states: dict[int, GroupState] = {}
         self._homes: dict[ServerId, Homes] = {}
         self._members: dict[int, dict[ServerId, Homes]] = {}
-        self.known: dict[Asked, ResolvedRequest] = {}
+        self.known: dict[RequestKey, ResolvedRequest] = {}
         """The first resolved request of each kind of plain request, by what it asks for."""
 
     def check_entry(self, entry: EntryBoot, now: datetime) -> None:
@@ -83,7 +83,7 @@ class RequestResolver:
 
     def resolve(self, request: BootRequest) -> ResolvedRequest:
         """Look up everything that a request refers to. Raises the refusal of an invalid request."""
-        asked = asked_by(request)
+        asked = key_of(request)
         if asked is None:
             return self._resolve(request)
         known = self.known.get(asked)

@@ -16,7 +16,7 @@ from innkeeper.domain.images import Image
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.snapshot.loader import seconds
 
-Asked = tuple[str, str, str, str | None, str | None, str | None, bool]
+RequestKey = tuple[str, str, str, str | None, str | None, str | None, bool]
 """What a plain request asks for, as far as its spec depends on it, except for seed and time."""
 
 
@@ -47,7 +47,7 @@ class ResolvedRequest(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, request=request, spec=spec)
 
 
-def asked_by(request: BootRequest) -> Asked | None:
+def key_of(request: BootRequest) -> RequestKey | None:
     """Return what a plain request asks for; ``None`` if more than that decides about its spec."""
     is_plain = not (
         request.hints

@@ -14,7 +14,7 @@ from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Action, ActionEvent, ActionName
 from innkeeper.domain.orders import OrderStatus
 from innkeeper.domain.usage import ServerRun
-from innkeeper.store.queries.compute import orders, server_actions, server_runs
+from innkeeper.store.queries.compute import orders, server_actions, usage
 from innkeeper.store.queries.compute.orders import OrderRecord
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers.servers import fault_message
@@ -98,7 +98,7 @@ def _event(order: OrderRecord) -> ActionEvent:
     )
 
 
-def runs(
+def server_runs(
     tx: Tx,
     start: datetime,
     stop: datetime,
@@ -115,10 +115,8 @@ def runs(
         raise Invalid("Invalid start time. The start time cannot occur after the end time.")
     after_row = 0
     if marker is not None:
-        found = server_runs.row_of(tx, marker)
+        found = usage.row_of(tx, marker)
         if found is None or project_id not in (None, found[1]):
             raise Invalid(f"marker [{marker}] not found")
         after_row = found[0]
-    return server_runs.in_window(
-        tx, start, stop, project_id=project_id, after_row=after_row, limit=limit
-    )
+    return usage.in_window(tx, start, stop, project_id=project_id, after_row=after_row, limit=limit)

@@ -60,7 +60,9 @@ async def _runs(
 ) -> list[ServerRun]:
     marker, limit = call.last("marker"), _limit(call)
     return await call.read(
-        lambda tx: history.runs(tx, start, stop, project_id=project_id, marker=marker, limit=limit)
+        lambda tx: history.server_runs(
+            tx, start, stop, project_id=project_id, marker=marker, limit=limit
+        )
     )
 
 

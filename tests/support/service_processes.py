@@ -100,7 +100,7 @@ def wait_until_ready(service: Started) -> None:
 
 
 @contextmanager
-def several(
+def serve_all(
     folder: Path, count: int, settings: Mapping[str, str], *options: str
 ) -> Iterator[list[Started]]:
     """Run ``count`` services until the block ends; the first one creates the database."""
