@@ -198,3 +198,42 @@ def test_tests_follow_the_layout_of_the_source() -> None:
         if not (ROOT / source / "/".join(file.folders).removeprefix(tests).lstrip("/")).is_dir()
     }
     assert lost == set()
+
+
+def test_a_unit_test_is_in_the_folder_of_its_modules() -> None:
+    """A test whose modules are all in one sub-package belongs into the folder of that one."""
+    hits = []
+    for file in python_files("tests/unit"):
+        mirrored = "/".join((SOURCE, *file.folders[2:]))
+        modules = {each for each in imported(file) if each.startswith(f"{mirrored}/")}
+        below = {each.removeprefix(f"{mirrored}/").partition("/")[0] for each in modules}
+        if len(below) == 1 and (ROOT / mirrored / below.pop()).is_dir() and not is_mixed(file):
+            hits.append(Finding(file.path, 1, "its modules are in a sub-package"))
+    judge("misplaced-test", hits)
+
+
+def is_mixed(file: File) -> bool:
+    """Whether a test may compare filters or weighers with each other."""
+    return file.folders[2:] == ("scheduling",)
+
+
+def imported(file: File) -> Iterator[str]:
+    """Give the modules of the service that a file imports, as paths without an ending."""
+    for node in ast.walk(file.tree()):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("innkeeper"):
+            path = "src/" + (node.module or "").replace(".", "/")
+            is_module = (ROOT / f"{path}.py").is_file()
+            yield from [path] if is_module else [f"{path}/{each.name}" for each in node.names]
+
+
+def test_systems_are_tested_without_the_apis() -> None:
+    """A system has a meaning of its own, which no handler should be needed to see."""
+    hits = [
+        Finding(file.path, 1, path.removeprefix(f"{SOURCE}/"))
+        for place in ("tests/systems", "tests/support")
+        for file in python_files(place)
+        if place == "tests/systems" or file.name.endswith("_operator.py")
+        for path in imported(file)
+        if path.startswith(f"{SOURCE}/entrypoints/api")
+    ]
+    judge("system-through-api", hits)

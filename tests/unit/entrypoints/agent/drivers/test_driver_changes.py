@@ -14,7 +14,7 @@ from innkeeper.domain.orders import OrderKind
 from innkeeper.entrypoints.agent.drivers.catalogue import DRIVERS
 from innkeeper.entrypoints.agent.drivers.driver import Driver, DriverFailed, Order
 from innkeeper.entrypoints.agent.drivers.fake import FAIL_KEY, FakeDriver, FakeOptions
-from tests.unit.entrypoints.agent.test_drivers import OPTIONS
+from tests.unit.entrypoints.agent.drivers.test_drivers import OPTIONS
 
 HERE = sorted(
     {
