@@ -28,20 +28,10 @@ from innkeeper.store.queries.placement.names import NameKind
 from innkeeper.store.transactions import Tx
 
 
-def commit_together(
-    tx: Tx, ready: Sequence[Claim], now: datetime, given_back: Sequence[Freed] = ()
-) -> list[Refusal | None]:
-    """Commit claims. The caller has checked their capacity at the generations in the claims.
-
-    ``given_back`` are allocations that the caller released earlier in this transaction. The result
-    has one item per claim: ``None``, or the error.
-    """
-    return claims.commit_together(tx, ready, now, given_back=given_back)
-
-
-def release(tx: Tx, consumers: Sequence[ConsumerUuid], now: datetime) -> list[Freed]:
-    """Delete these consumers and their allocations, and return the deleted allocations."""
-    return claims.release(tx, consumers, now)
+# Only this room may use the store's claims, so other rooms get these two functions here. Callers of
+# the first one have checked the capacity.
+commit_together = claims.commit_together
+release = claims.release
 
 
 def replace(tx: Tx, requested: Sequence[ConsumerClaim], now: datetime) -> None:
