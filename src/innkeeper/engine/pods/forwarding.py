@@ -164,8 +164,7 @@ class Forwarding:
 
         def look(tx: Tx) -> PodRouting:
             if kind == VOLUME:
-                found: PodRouting = plans.volume_of(tx, request.caller, uuid)
-                return found
+                return plans.volume_of(tx, request.caller, uuid)
             return routings.place_of(tx, uuid, SERVER)
 
         try:

@@ -286,7 +286,7 @@ def _home(tx: Tx, caller: DoorCaller, uuids: Sequence[str], hinted: Hinted) -> i
     return homes.pop() if homes else None
 
 
-def volume_of(tx: Tx, caller: DoorCaller, uuid: str) -> Json:
+def volume_of(tx: Tx, caller: DoorCaller, uuid: str) -> PodRouting:
     """Return the routing of a volume of the caller's project. Raises :class:`Invalid`."""
     try:
         found = routings.place_of(tx, str(uuid), VOLUME)

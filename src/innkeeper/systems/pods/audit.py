@@ -15,6 +15,7 @@ from innkeeper.store.transactions import Tx
 
 ROOM = "pods"
 _invariant = partial(Invariant, ROOM)
+_FROM_BACKUP = "Restore the pod tables from a backup; they were edited by hand."
 _BY_HAND = "End the binding by hand; the next request of the project chooses a pod."
 ONE_ACTIVE = _invariant(
     "two-active-bindings",
@@ -24,17 +25,15 @@ ONE_ACTIVE = _invariant(
 KEYS = _invariant(
     "wrong-binding-key",
     "the keys and the number of a binding follow from its project, group and availability zone",
-    "Restore the pod tables from a backup; they were edited by hand.",
+    _FROM_BACKUP,
 )
 OVERLAP = _invariant(
     "overlapping-bindings",
     "bindings of a project and group in an availability zone do not overlap",
-    "Restore the pod tables from a backup; they were edited by hand.",
+    _FROM_BACKUP,
 )
 GAP = _invariant(
-    "gap-between-bindings",
-    "a binding that moved ends when another one starts",
-    "Restore the pod tables from a backup; they were edited by hand.",
+    "gap-between-bindings", "a binding that moved ends when another one starts", _FROM_BACKUP
 )
 NO_POD = _invariant("binding-without-pod", "the pod of an active binding exists", _BY_HAND)
 LOST_ROUTING = _invariant(

@@ -35,6 +35,7 @@ STATUS_OF: Mapping[str, str] = {
     AttachStatus.DETACHING: VolumeStatus.DETACHING,
     AttachStatus.ATTACHED: VolumeStatus.IN_USE,
 }
+ID_IS_REQUIRED = "attachment_id is required, because the volume has several attachments."
 ORDER = (
     AttachStatus.ATTACHED,
     AttachStatus.ATTACHING,

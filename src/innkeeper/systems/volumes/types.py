@@ -22,6 +22,8 @@ CLASS_SPEC = "resource_class"
 MULTIATTACH_SPEC = "multiattach"
 ZONES_SPEC = "RESKEY:availability_zones"
 TRAIT_SCOPE, CAPABILITY_SCOPE = "trait:", "capabilities:"
+IN_USE = "Target volume type is still in use."
+"""An error message of Cinder."""
 USUAL_CLASS = "DISK_GB"
 
 # Queries that are re-exported unchanged.
@@ -166,7 +168,7 @@ def delete(tx: Tx, uuid: str, default_name: str) -> None:
     if kind.name == default_name:
         raise Invalid(f"The volume type {kind.name} is the default volume type.")
     if volumes.is_type_used(tx, kind.id):
-        raise Invalid("Target volume type is still in use.")
+        raise Invalid(IN_USE)
     quotas.forget_type(tx, f":{kind.uuid}")
     quota_usages.forget_type(tx, kind.id)
     types.delete(tx, kind.id)

@@ -185,7 +185,7 @@ async def detach(call: Call, arguments: Mapping[str, Any]) -> Answer:
         if named is not None and not chosen:
             raise NotFound(f"Volume {volume.uuid} has no attachment {named}.")
         if len(chosen) > 1:
-            raise Invalid("attachment_id is required, because the volume has several attachments.")
+            raise Invalid(attachments.ID_IS_REQUIRED)
         for each in chosen:
             attachments.demand_of_client(each)
         if volume.status == VolumeStatus.DETACHING:
@@ -271,10 +271,11 @@ ACTIONS: Mapping[str, VolumeAction] = {
         "volume_extension:volume_image_metadata:show", show_image_metadata
     ),
 }
+_NOT_MIGRATED = "Volumes are not migrated between pools here."
 REFUSED: Mapping[str, str] = {
     "os-retype": "The type of a volume cannot be changed here. Create a volume of the other type.",
-    "os-migrate_volume": "Volumes are not migrated between pools here.",
-    "os-migrate_volume_completion": "Volumes are not migrated between pools here.",
+    "os-migrate_volume": _NOT_MIGRATED,
+    "os-migrate_volume_completion": _NOT_MIGRATED,
     "os-volume_upload_image": "Images cannot be made from volumes here: images have no data.",
     "os-reimage": "A volume cannot be overwritten with an image here. Create another volume.",
     "revert": "Volumes cannot be reverted, because snapshots are not supported.",

@@ -126,7 +126,7 @@ async def delete(call: Call) -> Answer:
     def work(tx: Tx) -> None:
         kind = _one(tx, call)
         if routings.has_type(tx, kind.uuid):
-            raise Invalid("Target volume type is still in use.")
+            raise Invalid(types.IN_USE)
         types.delete(tx, kind.uuid, default)
 
     await call.write(work)

@@ -37,7 +37,7 @@ def force_detach(
     if not chosen:
         raise NotFound(f"Volume {volume.uuid} has no such attachment.")
     if len(chosen) > 1:
-        raise Invalid("attachment_id is required, because the volume has several attachments.")
+        raise Invalid(attachments.ID_IS_REQUIRED)
     disconnect(tx, chosen[0], now)
 
 
