@@ -22,11 +22,9 @@ from innkeeper.domain.errors import CapacityExceeded, Refusal
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim, ProviderView
 from innkeeper.store import claims
-from innkeeper.store.claims import Freed
 from innkeeper.store.queries.placement import allocations, capacity, names
 from innkeeper.store.queries.placement.names import NameKind
 from innkeeper.store.transactions import Tx
-
 
 # Only this room may use the store's claims, so other rooms get these two functions here. Callers of
 # the first one have checked the capacity.
