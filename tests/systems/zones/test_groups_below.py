@@ -322,5 +322,5 @@ def test_definitions_of_groups_are_checked_and_told_on(cloud: Cloud) -> None:
         replace(TOLD, servers_per_host_max=0),
         replace(TOLD, servers_per_host_max=2**40),
     ):
-        with pytest.raises(Invalid, match="is no group"):
+        with pytest.raises(Invalid, match="invalid server group"):
             definitions.check(replace(told, group=wrong), SMALL.flavor_id, None)

@@ -173,9 +173,9 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
 
 
 def zones(tx: Tx, only: Only = None) -> Iterator[Finding]:
-    """Yield findings about hosts in a wrong availability zone, or in several.
+    """Yield findings about hosts in a wrong availability zone, or in several zones.
 
-    ``only`` selects the names of the hosts to check.
+    ``only`` has the names of the hosts to check.
     """
     for host, in_force, reported, decided in grouping_audit.zones(tx, only):
         if len(decided) > 1:

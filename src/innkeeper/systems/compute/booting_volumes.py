@@ -6,8 +6,8 @@ boot is refused, the caller undoes the reservation.
 Always true: servers have one reservation, also if their boot is attempted again in another process.
 Only the attempt that has the reservation can undo it.
 
-May be false: a reservation belongs to a server. If the process dies before the boot, there is no
-such server. A sweep then removes the reservation.
+May be false: a reservation belongs to a server that exists. If the process dies before the boot,
+the server does not exist. A sweep then removes the reservation.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from innkeeper.systems.volumes.attachments import NewAttachment
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """The ids of a boot's attachments, of the volumes made for it, and the zone of its servers.
+    """The reserved volumes of a boot, and the availability zone of its servers.
 
-    ``zone`` is ``None`` if servers may use volumes of any zone.
+    ``attachments`` has the ids of all attachments. ``made`` has the ids of the volumes that were
+    made for the boot. ``zone`` is ``None`` if servers may use volumes of any zone.
     """
 
     attachments: tuple[str, ...]
@@ -51,9 +52,9 @@ def reserve(
 ) -> Reserved:
     """Reserve the volumes of each server, and make the new ones.
 
-    ``template`` has the project, the zone and the other fields that all new volumes share. If it
-    ``is_repeat``, an earlier attempt to boot these servers may have reserved their volumes. They
-    pass to this attempt, except for those of servers that are booted already. Raises
+    ``template`` has the project, the zone and the other fields that all new volumes share. With
+    ``is_repeat``, an earlier attempt to boot these servers may have reserved their volumes. This
+    attempt then takes over the volumes of the servers that are not booted yet. Raises
     :class:`Invalid` for a volume or image that cannot be used, :class:`Conflict` if no pool is
     valid, and :class:`VolumeQuotaExceeded`.
     """
@@ -100,9 +101,10 @@ def reserve(
 
 
 def _named(devices: Sequence[BlockDevice]) -> list[str]:
-    """Return the device names that a body gives, and that of a root disk that is no volume.
+    """Return the device names that are already used.
 
-    Raises :class:`Invalid` if two of them are the same.
+    These are the names in the request, and the name of the root disk if it is not a volume. Raises
+    :class:`Invalid` if two names are the same.
     """
     found = [each.device for each in devices if each.device is not None]
     if not any(each.boot_index == 0 for each in devices):
@@ -116,9 +118,9 @@ def _named(devices: Sequence[BlockDevice]) -> list[str]:
 def _earlier(
     tx: Tx, server_ids: Sequence[ServerId], count: int, *, is_repeat: bool
 ) -> Sequence[Attachment] | None:
-    """Return what an earlier attempt reserved for servers that are not booted yet.
+    """Return the attachments of an earlier attempt, for servers that are not booted yet.
 
-    ``count`` is the number of volumes of each server. Return ``None`` if no attempt has begun.
+    ``count`` is the number of volumes of each server. Returns ``None`` if no attempt has begun.
     Raises :class:`Conflict` if this attempt must not continue an earlier one.
     """
     booted = servers.ever_known(tx, server_ids)
@@ -127,7 +129,7 @@ def _earlier(
         return None
     is_whole = bool(booted) or len(mine) == len(server_ids) * count
     if not is_repeat or not is_whole:
-        # Without this, a process that was suspended would reserve other volumes for them.
+        # Without this check, a process that was suspended would reserve more volumes for them.
         raise Conflict("Another attempt to boot these servers has begun.")
     return mine
 
@@ -194,8 +196,8 @@ def _request(device: BlockDevice, template: VolumeRequest, ids: IdSource) -> Vol
 def undo(tx: Tx, server_ids: Collection[ServerId], reserved: Reserved, now: datetime) -> None:
     """Free the volumes of servers that were not booted, and delete those made for them.
 
-    A server that exists keeps its volumes: its boot may have been committed without an answer. So
-    does one whose reservation has passed to another attempt, which is about to boot it.
+    A server that exists keeps its volumes: its boot may have been committed without an answer. A
+    server also keeps its volumes if another attempt has taken over its reservation.
     """
     left = set(server_ids) - servers.ever_known(tx, server_ids)
     found = attachments.of_servers(tx, left)

@@ -40,9 +40,9 @@ class VolumeContext:
 def create_together(
     tx: Tx, context: DecisionContext, wanted: Sequence[NewVolume]
 ) -> list[CreatedVolume | Refusal]:
-    """Create volumes, and order their pools to make them. Each may be refused by itself.
+    """Create volumes, and order their pools to make them. See :func:`creating.create_together`.
 
-    See :func:`creating.create_together`.
+    A refused volume does not affect the others.
     """
     found = images.get_many(tx, {each.request.image_id or "" for each in wanted} - {""})
     outcomes: dict[int, CreatedVolume | Refusal] = {}
@@ -63,10 +63,11 @@ def create_together(
 def create_all(
     tx: Tx, here: VolumeContext, requests: Sequence[VolumeRequest], *, are_in_one_zone: bool
 ) -> list[Volume]:
-    """Create all these volumes of one project, and order their pools to make them, or none.
+    """Create these volumes of one project, and order their pools to make them.
 
-    With ``are_in_one_zone``, all are in the zone of the first. Raises :class:`Conflict` if no pool
-    is valid for one of them, and the errors of :meth:`VolumeBatch.plan`.
+    If one volume cannot be created, none is created. With ``are_in_one_zone``, all volumes are in
+    the zone of the first volume. Raises :class:`Conflict` if no pool is valid for one of them, and
+    the errors of :meth:`VolumeBatch.plan`.
     """
     if not requests:
         return []
@@ -85,7 +86,7 @@ def create_all(
 
 
 def _limits(context: DecisionContext) -> tuple[float, str]:
-    """Return how long an agent may be silent, and the zone of volumes that could be in several."""
+    """Return how long an agent may be silent, in seconds, and the default availability zone."""
     scheduling, computing = context.scheduling, context.computing
     return computing.service_down_time_s, scheduling.default_availability_zone
 
@@ -191,10 +192,10 @@ def delete(
     is_forced: bool = False,
     request_id: str | None = None,
 ) -> None:
-    """Begin to delete a volume. A volume that is being deleted already is left alone.
+    """Begin to delete a volume. A volume that is already being deleted is left alone.
 
-    With ``is_forced``, its status does not matter, and it is detached from its servers first.
-    Raises :class:`VolumeBusy` or :class:`NotFound`, and the errors of
+    With ``is_forced``, the volume's status does not matter, and the volume is detached from its
+    servers first. Raises :class:`VolumeBusy` or :class:`NotFound`, and the errors of
     ``force_detaching.disconnect``.
     """
     volume = volumes.get(tx, uuid, project_id)
@@ -203,6 +204,6 @@ def delete(
     volumes.demand_deletable(tx, volume, is_forced=is_forced)
     if is_forced:
         force_detaching.release(tx, volume, now)
-        # Its status follows from its attachments.
+        # The release may have changed the volume's attachments and its status.
         volume = volumes.get(tx, uuid, project_id)
     volume_orders.begin_delete(tx, volume, now, request_id=request_id)

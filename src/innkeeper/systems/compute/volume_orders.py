@@ -44,7 +44,7 @@ def give(
 ) -> bool:
     """Queue an order about a volume. Return False if no host can carry it out.
 
-    An order that ``is_held`` is delivered by :func:`unattached`.
+    With ``is_held``, the order is held until :func:`unattached` delivers it.
     """
     home = _host_for(tx, volume, now)
     if home is None:
@@ -82,7 +82,7 @@ def _host_for(tx: Tx, volume: Volume, now: datetime) -> Host | None:
     """Return the host that carries out orders about a volume.
 
     This is the host that made the volume. If that host is silent or gone, and the pool is shared,
-    it is the host of the pool with the latest heartbeat.
+    another host of the pool carries them out: the host with the latest heartbeat.
     """
     if volume.host is None or volume.provider_id is None:
         return None
@@ -104,7 +104,10 @@ def is_shared(tx: Tx, volume: Volume) -> bool:
 
 
 def reaches(tx: Tx, volume: Volume, host: Host) -> bool:
-    """Return whether a host can use a volume: its pool serves the host, or is another host."""
+    """Return whether a host can use a volume.
+
+    A shared pool must serve the host. Every host can use a volume on another host's disks.
+    """
     if volume.provider_id is None:
         return False
     if not is_shared(tx, volume):
@@ -113,13 +116,14 @@ def reaches(tx: Tx, volume: Volume, host: Host) -> bool:
 
 
 def begin_delete(tx: Tx, volume: Volume, now: datetime, *, request_id: str | None = None) -> None:
-    """Order a volume to be deleted. A volume without a pool, or without a host, is deleted now.
+    """Order an agent to delete a volume.
 
-    While servers are attached to the volume, the order is held.
+    While servers are attached to the volume, the order is held. If no host can carry out the order,
+    the volume is deleted at once.
     """
     if volume.status == VolumeStatus.DELETING:
         return
-    # What is still to be done with the volume need not be done any more.
+    # Other pending orders about the volume are no longer needed.
     orders.withdraw_all(tx, ServerId(volume.uuid), now)
     is_held = attachments.has_servers(tx, volume.uuid)
     kind = OrderKind.DROP_VOLUME
@@ -130,7 +134,7 @@ def begin_delete(tx: Tx, volume: Volume, now: datetime, *, request_id: str | Non
 
 
 def unattached(tx: Tx, uuids: Iterable[str], now: datetime) -> None:
-    """Deliver the held orders to delete these volumes, if no server is attached any more."""
+    """Deliver the held orders to delete these volumes, for volumes without attached servers."""
     for order in orders.held(tx, [ServerId(uuid) for uuid in sorted(set(uuids))]):
         if order.kind == OrderKind.DROP_VOLUME and not attachments.has_servers(
             tx, order.server_uuid
@@ -142,7 +146,8 @@ def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
     """Free the volumes of deleted servers, and delete those that were to be deleted with them.
 
     A server may have been deleted while it moved. Its volumes are then kept until the other host
-    has cleaned up, or is silent for long. The caller is called again then.
+    has cleaned up, or has been silent for :data:`SILENT_S`. This function must be called again for
+    such a server.
     """
     mine = attachments.of_servers(tx, uuids)
     if not mine:
@@ -163,9 +168,10 @@ def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
 
 
 def left_somewhere(tx: Tx, uuids: Collection[ServerId], now: datetime) -> set[str]:
-    """Return the servers of which a host that is not silent has still to clean up something.
+    """Return the servers with remains that a host still has to clean up.
 
-    It is what a move or a late build left there. The host of a deleted server has destroyed it.
+    A move or a late build left these remains. Hosts that are silent do not count. The last host of
+    a deleted server does not count either, because it has destroyed the server.
     """
     places = set()
     for move in migrations.open_ones(tx, uuids):
@@ -194,9 +200,10 @@ def servers_built(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
 
 
 def demand_settled(tx: Tx, server: ServerId) -> None:
-    """Raise :class:`Conflict` while a volume is being attached to a server, or detached.
+    """Raise :class:`Conflict` while a volume is being attached to a server or detached from it.
 
-    The destination of a live migration connects the volumes before the source has answered.
+    A live migration must not begin then, because its destination connects the volumes before the
+    source has answered.
     """
     for each in attachments.of_servers(tx, [server]):
         if each.status in (AttachStatus.ATTACHING, AttachStatus.DETACHING):
@@ -204,9 +211,9 @@ def demand_settled(tx: Tx, server: ServerId) -> None:
 
 
 def server_arrived(tx: Tx, listed: Iterable[Mapping[str, Any]], now: datetime) -> None:
-    """Mark the volumes that an order listed, and that its host has connected, as attached.
+    """Mark the volumes in an order as attached, because the order's host has connected them.
 
-    The lost host may not have confirmed an attachment that this order has made.
+    The server's former host may have been lost before it confirmed an attachment.
     """
     for each in listed:
         with suppress(NotFound):
@@ -216,6 +223,6 @@ def server_arrived(tx: Tx, listed: Iterable[Mapping[str, Any]], now: datetime) -
 
 
 def are_made(tx: Tx, mine: Sequence[Attachment]) -> bool:
-    """Return whether no volume of these attachments is still being made."""
+    """Return whether all volumes of these attachments are made."""
     found = volumes.by_uuids(tx, [each.volume_uuid for each in mine])
     return all(each.status != VolumeStatus.CREATING for each in found.values())

@@ -1,7 +1,7 @@
-"""The quota usage of servers in child zones, and what this zone tells its zone parents of servers.
+"""Counts the quota usage of servers in child zones, and lists servers for zone parents.
 
-Always true: a server in a child zone counts in this zone from the moment before the child is asked,
-until the child surely has no such server.
+Always true: a server in a child zone counts in this zone before the child is asked to build it. It
+counts until it is certain that the child does not have the server.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ ENTRY_IN_USE = "Another request is using this entry of a build plan. Present the
 
 
 def begin(tx: Tx, servers: Sequence[ZoneServer], default: Limits) -> None:
-    """Record servers that children are about to build.
+    """Record servers of one project that children are about to build.
 
-    All are of one project. Raises :class:`QuotaExceeded`.
+    Raises :class:`QuotaExceeded`.
     """
     project_id = servers[0].project_id
     vcpus, memory_mb = sum(e.vcpus for e in servers), sum(e.memory_mb for e in servers)
@@ -68,7 +68,8 @@ def join(
 ) -> None:
     """Let servers that children are about to build join their group.
 
-    Without ``default`` limits, the quota counts in another zone. Raises :class:`QuotaExceeded`.
+    Without ``default`` limits, the quota is not checked here, because another zone counts it.
+    Raises :class:`QuotaExceeded`.
     """
     if group is None:
         return
@@ -79,7 +80,7 @@ def join(
 
 
 def adopt(tx: Tx, child_id: int, held: HeldServer, now: datetime) -> None:
-    """Record a server that a child zone has, and that this zone did not know."""
+    """Record a server of a child zone that this zone did not know."""
     row = ZoneServer(
         uuid=ServerId(held.uuid),
         child_id=child_id,
@@ -98,7 +99,7 @@ def adopt(tx: Tx, child_id: int, held: HeldServer, now: datetime) -> None:
 
 
 def forget(tx: Tx, uuids: Collection[str]) -> int:
-    """Forget servers that children surely do not have. Return their number."""
+    """Forget servers that children certainly do not have. Return their number."""
     found = remote.by_uuids(tx, uuids)
     remote.remove(tx, [each.uuid for each in found])
     groups.leave(tx, [each.uuid for each in found])
@@ -108,10 +109,11 @@ def forget(tx: Tx, uuids: Collection[str]) -> int:
 
 
 def forget_decided(tx: Tx, uuids: Collection[str]) -> int:
-    """Forget those of these servers whose boot batch is decided. Return their number.
+    """Forget the servers whose boot batch is decided. Return their number.
 
-    A child does not have a server that it is about to build. If its user deletes a server before
-    the batch is decided, the row stays until then: it shows that the server was built.
+    A child does not have a server yet that it is about to build. If the user deletes a server
+    before the batch is decided, its row stays until the decision. The row shows that the server was
+    built.
     """
     done = (ZoneServerState.BUILT, ZoneServerState.DELETING)
     found = remote.by_uuids(tx, uuids)
@@ -119,16 +121,17 @@ def forget_decided(tx: Tx, uuids: Collection[str]) -> int:
 
 
 def ever_here(tx: Tx, uuids: Collection[str]) -> Collection[str]:
-    """Return those of these servers that this zone itself has or had."""
+    """Return the servers among these that this zone itself has or had."""
     return server_rows.ever_known(tx, [ServerId(each) for each in uuids])
 
 
 def taken(tx: Tx, uuids: Collection[str], project_id: str, *, here: Collection[str]) -> set[str]:
-    """Return those of these ids that servers of other projects have, here or below.
+    """Return the ids among these that belong to servers of other projects, here or below.
 
-    Of the ids ``here``, for servers in this zone itself, return all that servers below have.
+    ``here`` has the ids that are for servers in this zone itself. Such an id is also returned if it
+    belongs to any server below.
     """
-    # New ids have no rows, and to look only for the ids themselves is quick.
+    # New ids have no rows, and a query for ids without rows is quick.
     own = server_rows.alive(tx, ever_here(tx, uuids))
     below = remote.by_uuids(tx, uuids)
     owners = {each.uuid: each.project_id for each in own}
@@ -138,7 +141,7 @@ def taken(tx: Tx, uuids: Collection[str], project_id: str, *, here: Collection[s
 
 
 def resize(tx: Tx, server: ZoneServer, vcpus: int, memory_mb: int) -> None:
-    """Count the amounts that a server has in its child zone by now."""
+    """Count the amounts that a server now has in its child zone."""
     more = vcpus - server.vcpus, memory_mb - server.memory_mb
     if more != (0, 0):
         remote.set_amounts(tx, server.uuid, vcpus, memory_mb)
@@ -163,20 +166,20 @@ def begin_resize(
 
 
 def forget_of(tx: Tx, servers: Sequence[ZoneServer], now: datetime) -> None:
-    """Forget servers, and let no late request build them in this zone."""
+    """Forget servers, and make sure that no late request builds them in this zone."""
     remote.forbid(tx, [each.uuid for each in servers], now)
     forget(tx, [each.uuid for each in servers])
 
 
 def held(tx: Tx, prefix: str, uuids: Collection[str]) -> list[HeldServer]:
-    """Return those of these servers that projects with this prefix have here or below."""
+    """Return the servers among these that projects with this prefix have, here or below."""
     below = [_held(each) for each in remote.by_uuids(tx, uuids)]
     found = [*_during_resizes(tx, tree_servers.by_uuids(tx, uuids)), *below]
     return [each for each in found if each.project_id.startswith(prefix)]
 
 
 def held_page(tx: Tx, prefix: str, after: str | None, limit: int) -> list[HeldServer]:
-    """Return the next servers that projects with this prefix have here or below, ordered by id."""
+    """Return the next servers that projects with this prefix have, here or below, sorted by id."""
     below = [_held(each) for each in remote.of_prefix(tx, prefix, after, limit)]
     own = _during_resizes(tx, tree_servers.of_prefix(tx, prefix, after, limit))
     found = [*own, *below]
@@ -213,8 +216,8 @@ def _held(server: ZoneServer) -> HeldServer:
 def demand_unused(tx: Tx, server_id: ServerId) -> None:
     """Raise an error unless a child's entry may make the server with this id.
 
-    Raises :class:`EntryUsed`, and :class:`EntryStale` for a server that was given up. While another
-    request uses the entry, raises :class:`Conflict`.
+    Raises :class:`EntryUsed`, :class:`EntryStale` while the server is being undone, and
+    :class:`Conflict` while another request uses the entry.
     """
     found = remote.get(tx, server_id)
     if found is not None and found.state == ZoneServerState.BUILDING:
@@ -226,15 +229,15 @@ def demand_unused(tx: Tx, server_id: ServerId) -> None:
 
 
 def settle_entry(tx: Tx, server_id: ServerId, until: datetime, now: datetime) -> bool:
-    """Decide that the server of a child's entry stays. Return False if it is being undone already.
+    """Decide that the server of a child's entry stays. Return False if it is already being undone.
 
-    The entry is used from now on until it expires, even if its server is deleted before.
+    From now on, the entry counts as used until it expires, even if its server is deleted.
     """
     remote.decide(tx, [server_id])
     remote.settle(tx, [server_id], now)
     found = remote.get(tx, server_id)
     if found is None or found.state == ZoneServerState.UNDOING:
         return False
-    # A server that its user deletes already was made by the entry, too.
+    # The entry made the server, even if the user is already deleting the server.
     used_entries.use(tx, server_id, server_id, until)
     return True

@@ -10,8 +10,9 @@ from __future__ import annotations
 import argon2
 
 _HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
-"""Two passes over 19 MiB in one thread are a common minimum. The stock clients log in for each
-command, and the memory of concurrent logins must fit into a small machine."""
+"""Two passes over 19 MiB in one thread are a common minimum. More would be too much: the stock
+clients log in for each command, and concurrent logins must fit into the memory of a small
+machine."""
 
 _NOBODYS_HASH = _HASHER.hash("nobody")
 

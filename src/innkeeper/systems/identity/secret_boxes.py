@@ -4,8 +4,8 @@ The service has to read these secrets again, for example the key that signs toke
 not among these secrets, because only hashes of passwords are stored.
 
 Always true: a secret is sealed with AES-256-GCM and a random nonce, and bound to its name. Without
-the key, it cannot be read or changed, or used under another name. The first key of a box seals,
-and every key opens.
+the key, it cannot be read or changed, or used under another name. A box seals with its first key,
+and opens with any of its keys.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def read(tx: Tx, secret_box: SecretBox, name: str) -> bytes | None:
 
 
 def readable(tx: Tx, secret_box: SecretBox, names: Collection[str]) -> dict[str, bytes]:
-    """Return the stored secrets with these names that no error of :func:`read` hides, by name."""
+    """Return the stored secrets with these names that this box can open, by name."""
     found: dict[str, bytes] = {}
     for name, text in identity.secrets_named(tx, names).items():
         with suppress(NoSuchKey, Spoilt):

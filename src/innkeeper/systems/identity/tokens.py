@@ -159,7 +159,8 @@ class Signer:
             # The token was signed by a release with another format.
             raise Unauthenticated(WRONG_TOKEN) from error
         now_us = microseconds(now)
-        # The clock that issued the token was ahead, so the token would last too long.
+        # The clock of the machine that issued the token was ahead, so the token would last too
+        # long.
         lasts_us = claims.expires_us - claims.issued_us
         is_of_the_future = claims.issued_us - now_us > lasts_us + SKEW_US
         if claims.expires_us <= now_us or is_of_the_future:

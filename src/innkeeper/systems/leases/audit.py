@@ -43,7 +43,7 @@ FOREIGN_LODGER = Invariant(
     ROOM,
     "foreign-lodger",
     "a server on a host of the freepool names the reservation that has the host, or is preemptible "
-    "and no reservation has anything there",
+    "while no reservation has the host or slots on it",
     "Move the server to another host, or delete it.",
 )
 INVARIANTS = (WRONG_LEASING, IN_BOTH, OVERLAP, FOREIGN_LODGER, *audit_parts.INVARIANTS)
@@ -77,7 +77,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def _guests(tx: Tx) -> set[ServerId]:
-    """Return the preemptible servers on hosts of which nothing was handed over."""
+    """Return the preemptible servers on hosts that no reservation has, not even in part."""
     taken = preemptions.taken_hosts(tx)
     return {uuid for uuid, host in preemptions.everywhere(tx).items() if host not in taken}
 
@@ -99,7 +99,7 @@ def _overbooked(held: Sequence[HeldWindow], capacities: Mapping[str, int]) -> st
     for moment in sorted({each.start_at for each in held}):
         present = [each for each in held if each.start_at <= moment < each.end_at]
         if len(present) > 1 and any(each.unit_amounts is None for each in present):
-            return f"is held whole by one lease, and also held by others, at {moment}"
+            return f"is held whole by one lease, and also held by other leases, at {moment}"
         for name in sorted({name for each in present for name in each.unit_amounts or {}}):
             used = sum(each.units * (each.unit_amounts or {}).get(name, 0) for each in present)
             if used > capacities.get(name, 0):

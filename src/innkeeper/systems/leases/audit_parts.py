@@ -74,7 +74,8 @@ def meant(
     if running:
         is_known = each.dedicated_to in running
         return (Dedication.LEASED, each.dedicated_to if is_known else running[0])
-    # An ended reservation may still wait for servers on the host, or may have returned it already.
+    # An ended reservation may still wait for servers on the host, or may already have returned the
+    # host.
     if any(one.is_over and one.reservation == each.dedicated_to for one in host_holders):
         return (Dedication.ENDED, each.dedicated_to)
     return (Dedication.FREEPOOL, None)
@@ -124,10 +125,10 @@ def _wrong_members(tx: Tx) -> dict[str, tuple[list[int], list[int]]]:
 
 
 def _wrong_slots(tx: Tx) -> dict[tuple[str, str], tuple[int, int]]:
-    """Return the numbers of slots that differ: the number in Placement, and the number in the hold.
+    """Return the numbers of slots where Placement and the hold differ, as pairs of both numbers.
 
-    A key is a pair of a host and a reservation. A provider without a host takes the place of the
-    host's id.
+    A key is a pair of a host's id and a resource class. If a provider belongs to no host, the
+    provider takes the place of the host's id.
     """
     total = {
         (str(each.host_id or each.provider), each.class_name): each.total

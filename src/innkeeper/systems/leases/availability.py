@@ -36,10 +36,11 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class AvailabilityQuestion:
-    """What a project wants to know about a time.
+    """A question about the free hosts or slots in a window.
 
-    ``parameters`` are texts, which the resource type turns into those of a new lease. With a
-    ``length``, the earliest window of this length in which the reservation fits is searched, too.
+    ``parameters`` are texts, which the resource type turns into the parameters of a reservation.
+    With a ``length``, the answer also has the earliest window of this length in which the
+    reservation fits.
     """
 
     resource_type: str
@@ -51,7 +52,7 @@ class AvailabilityQuestion:
 
 @dataclass(frozen=True, slots=True)
 class FreeUnits:
-    """The number of units that a lease of any one moment of a window could get."""
+    """The number of units that a lease could get at any single moment of a window."""
 
     window: Window
     units: int
@@ -59,10 +60,10 @@ class FreeUnits:
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """The answer to a question: free units over time, and the earliest window of ``amount`` units.
+    """The free units over time, and the earliest window in which ``amount`` units fit.
 
-    The ``intervals`` follow each other from the start of the asked time on. If there are too many,
-    the last ones are left out.
+    The ``intervals`` begin at the start of the question's window, and have no gaps between them. If
+    there are too many, the last intervals are left out.
     """
 
     amount: int
@@ -73,9 +74,9 @@ class Availability:
 def of_reservation(
     tx: Tx, table: HostTable, question: AvailabilityQuestion, project_id: str, context: LeaseContext
 ) -> Availability:
-    """Return when units of a reservation are free.
+    """Return when units for a reservation are free.
 
-    Raises :class:`Invalid` for a request that a new lease could not have either.
+    Raises :class:`Invalid` for a reservation that would also be invalid in a new lease.
     """
     given = context.types.queried(question.resource_type, question.parameters, question.amount)
     # The id is not stored: nothing is reserved.
@@ -104,9 +105,10 @@ def of_reservation(
 def latest_end(
     tx: Tx, table: HostTable, lease: Lease, limit: datetime, context: LeaseContext
 ) -> datetime:
-    """Return until when a lease can be extended on the hosts that it has, ``limit`` at most.
+    """Return the latest end to which a lease can be extended on its present hosts.
 
-    Quotas are not considered. Raises :class:`Invalid` for a lease that is over.
+    The result is at most ``limit``. Quotas are not considered. Raises :class:`Invalid` for a lease
+    that is over.
     """
     if lease.status in OVER:
         raise Invalid("A lease that is over cannot be extended.")

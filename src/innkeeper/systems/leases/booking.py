@@ -46,7 +46,8 @@ def empty(table: HostTable) -> Mask:
     codes = table.dedications.codes([FREEPOOL])
     free: Mask = np.isin(table.dedication_codes[rows], codes)
     for used in table.used.values():
-        # Columns of classes that no host has are constant zeros, and there may be thousands.
+        # The columns of classes that no host has are read-only zeros. There may be thousands of
+        # them.
         if used.flags.writeable:
             free &= used[rows] == 0
     return free
@@ -54,11 +55,11 @@ def empty(table: HostTable) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What a lease that is being changed has now.
+    """The present state of a lease that is being changed.
 
-    The holds of its ``reservations``, given by row id, do not count as use. ``kept`` has the units
-    of each demand, by row of the calendar. A demand with ``must_keep`` keeps all of its units. The
-    rows in ``avoided`` are not chosen.
+    ``reservations`` are row ids. The holds of these reservations do not count as use. ``kept`` has
+    the present units of each demand, by row of the calendar. A demand with ``must_keep`` keeps all
+    of its units. The rows in ``avoided`` are not chosen.
     """
 
     reservations: Collection[int] = ()
@@ -107,9 +108,11 @@ def are_free(
     context: LeaseContext,
     ignored: Collection[int],
 ) -> bool:
-    """Return whether hosts stay in the freepool in a window, and no other lease is in the way.
+    """Return whether a lease can keep its hosts in a window.
 
-    ``rows`` are rows of the calendar; the value says whether the host is held whole.
+    The hosts must stay in the freepool, and no other lease may need them. ``rows`` has rows of the
+    calendar. Its values say whether the lease holds the host whole. The holds of the reservations
+    in ``ignored`` do not count.
     """
     calendar, cleaning = table.calendar, context.cleaning // _MICROSECOND
     start, end = micros(window.start), micros(window.end)
@@ -159,7 +162,8 @@ def claim(
     stored.replace_all(freepool.for_calendar(tx, ids), held)
     if len(stored.hosts) < len(ids) or not _suit(stored, demands, chosen, window, own):
         raise Overtaken("A chosen host was changed or left the freepool at the same time.")
-    # Integers are compared here: after the last date, a datetime has no room for the cleaning time.
+    # Integers are compared here, because a datetime cannot represent the last date plus the
+    # cleaning time.
     cleaning = context.cleaning // _MICROSECOND
     use = timeline.use(stored, micros(window.start) - cleaning, micros(window.end) + cleaning)
     if not _fits(stored, use, demands, chosen):
@@ -173,7 +177,7 @@ def _suit(
     window: Window,
     own: Collection[ProviderId],
 ) -> bool:
-    """Return whether chosen hosts stay for the whole window, and new ones satisfy requirements."""
+    """Return whether all hosts stay for the window, and new hosts satisfy the requirements."""
     if (stored.leaves_at < micros(window.end)).any():
         return False
     for demand, some in zip(demands, chosen, strict=True):

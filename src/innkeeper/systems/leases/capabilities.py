@@ -23,13 +23,13 @@ KEY_MAX = 64
 VALUE_MAX = 1000
 """Maximum number of characters of a value."""
 NUMBER_MAX = 2**53
-"""Doubles show all whole numbers up to this one."""
+"""Doubles represent all whole numbers up to this one exactly."""
 CAPABILITIES_MAX = 100
-"""Per host."""
+"""The maximum number of capabilities of one host."""
 NAME = re.compile(r"(?!\s)[^\x00-\x1f\x7f-\x9f\ud800-\udfff/$]+(?<!\s)")
 """Names are used in URL paths, and follow a dollar sign in requirements."""
 JSON_SUFFIX = ".json"
-"""A name must not end with this, because a path may."""
+"""A name must not end with this suffix, which clients may append to a URL path."""
 RESERVED = requirements.HOST_FACTS | {
     *("id", "name", "traits", "reservable", "status", "trust_id"),
     *("created_at", "updated_at", "leaves_at"),
@@ -38,7 +38,7 @@ RESERVED = requirements.HOST_FACTS | {
 REQUIREMENTS = ("hypervisor_properties", "resource_properties")
 """The parameters of a reservation that are texts in the requirement language."""
 OF_FLAVORS = "requirements"
-"""The parameter of a reservation that is a list of such texts."""
+"""The parameter of a reservation that is a list of texts in the requirement language."""
 
 
 def check(given: Mapping[str, Any]) -> None:
@@ -66,7 +66,7 @@ def _is_value(value: Any) -> bool:
         return is_text and len(value) <= VALUE_MAX
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    # Also false for infinity, and for what is not a number.
+    # This is also false for infinity and NaN.
     return abs(value) <= NUMBER_MAX
 
 

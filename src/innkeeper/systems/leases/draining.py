@@ -1,4 +1,4 @@
-"""Removes hosts from the freepool that should leave it by now, once they are empty."""
+"""Removes hosts from the freepool. A host is removed if it is due to leave and is empty."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEAVING_AT_ONCE = 50
 
 
 def let_leave(tx: Tx, now: datetime) -> int:
-    """Remove some of the hosts that should leave the freepool by now.
+    """Remove some of the hosts that are due to leave the freepool.
 
     Return their number. A host stays until it has no servers and no lease holds it.
     """

@@ -117,7 +117,8 @@ def change(tx: Tx, host_id: int, wanted: HostChange, now: datetime) -> FreepoolH
     leaves_at = wanted.leaves_at if wanted.changes_leaving else found.leaves_at
     if (after, leaves_at) == (present, found.leaves_at):
         return found
-    # This comes first. A lease that is created at the same time is then seen here, or sees this.
+    # The generation is advanced first. If a lease is created at the same time, this transaction
+    # then sees the lease, or the lease's transaction sees this change.
     ratios.advance(tx, member(tx, host_id).provider_uuid, now)
     changed = {name for name in {*present, *after} if present.get(name) != after.get(name)}
     if changed:
@@ -193,8 +194,8 @@ def take_back(
 ) -> list[Host]:
     """Move hosts of ended reservations back to the freepool and its aggregate, if they are empty.
 
-    At most ``most`` hosts are moved. Returns those that are in the freepool now, in the given
-    order, with their new dedication.
+    At most ``most`` hosts are moved. Returns the hosts in ``some`` that are now in the freepool, in
+    the given order, with their new dedication.
     """
     ended = [each for each in some if each.dedication == Dedication.ENDED]
     empty = dedications.empty_among(tx, ended)

@@ -14,7 +14,7 @@ PERIOD_MAX = timedelta(days=366)
 ROWS_MAX = 50_000
 """Maximum number of runs, and of servers, that one report reads."""
 PIECES_MAX = 500_000
-"""Maximum of the number of runs times the number of days, if hours are grouped by day."""
+"""The maximum product of the number of runs and the number of days, if hours are grouped by day."""
 TOO_LONG = "The period has too many {what} for one report. Choose a shorter period."
 
 

@@ -31,10 +31,12 @@ from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.placement import providers
 
 HOSTS_AT_ONCE = 50
-"""The number of hosts that one transaction hands over. It blocks all other writers: for about 40 ms
-with a lease of 1,000 hosts, and the steps of several leases may share a commit."""
+"""The number of hosts that one transaction hands over. All other writers wait for this transaction,
+which takes about 40 ms with a lease of 1,000 hosts. The steps of several leases may share a
+commit."""
 CHILDREN_AT_ONCE = 20
-"""How many of these hosts may get their first slots. To create a provider takes longer."""
+"""The number of hosts that get their first slots in one transaction. These hosts need a new
+provider, which takes longer to create."""
 DELETED_AT_ONCE = 100
 """The number of servers that are deleted in one transaction."""
 
@@ -80,7 +82,10 @@ def _ready(
     hosts: Mapping[int, Host],
     context: LeaseContext,
 ) -> list[Host]:
-    """Return the first hosts that can be handed over now. Those of ended leases are taken back."""
+    """Return the first hosts that can be handed over now.
+
+    Hosts of ended leases are taken back first.
+    """
     name, now = context.leasing.freepool_aggregate_name, context.now
     some = [hosts[each.host_id] for each in waiting]
     free = freepool.take_back(tx, some, name, now, HOSTS_AT_ONCE)
@@ -97,7 +102,7 @@ def _ready(
 def _with_room(
     tx: Tx, reservation: Reservation, own: Mapping[int, int], some: Sequence[Host]
 ) -> set[int]:
-    """Return the hosts where the slots fit beside those that others have not returned yet."""
+    """Return the hosts where the slots fit beside the slots that other reservations still have."""
     capacities = freepool_rows.capacities(tx, [each.provider_id for each in some])
     used: dict[int, dict[str, int]] = {each.id: {} for each in some}
     rows = [
@@ -130,7 +135,7 @@ def _give(
         dedications.dedicate_all(tx, some, Dedication.LEASED, reservation.uuid, now)
         pools.leave_freepool(tx, some, now)
     else:
-        # So a preemptible server's claim that was decided before is refused.
+        # The new generation refuses claims of preemptible servers that were decided before.
         providers.advance_all(tx, [each.provider_id for each in some], now)
         slots.give(tx, reservation.uuid, [(each, units[each.id]) for each in some], now)
     pools.enter(tx, reservation.uuid, some, now)
@@ -149,7 +154,7 @@ def finish(tx: Tx, reservation: Reservation, context: LeaseContext) -> int:
     if reservation.state != ReservationState.ENDING:
         close(tx, reservation, context)
         if len(held) > HOSTS_AT_ONCE:
-            # To close many hosts takes about as long as a step.
+            # Closing many hosts takes about as long as a whole step, so this step ends here.
             return 1
     hosts = freepool.members(tx, [each.host_id for each in held if each.is_active])
     done = _delete_servers(tx, reservation, hosts, context)
@@ -197,7 +202,8 @@ def _delete_servers(
     else:
         done = delete_in_slots(tx, reservation.uuid, None, DELETED_AT_ONCE, context)
         moved = slot_servers.moved_away(tx, reservation.uuid, DELETED_AT_ONCE)
-    # These servers have left. Their owners may never confirm, and could otherwise return.
+    # These servers have moved away. Their moves are confirmed, so that their owners cannot revert
+    # the moves to the returned hosts.
     return done + resizing.confirm_these(tx, moved, context.initiator, context.now)
 
 

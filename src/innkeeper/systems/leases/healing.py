@@ -30,10 +30,10 @@ CALM_MIN = 60
 
 @dataclass(frozen=True, slots=True)
 class Sick:
-    """Leases to heal, by uuid, with the failed hosts that each holds.
+    """The leases to heal by uuid, with the failed hosts that each lease holds.
 
-    Of some failed hosts, it is only known that their agents are silent. These hosts are in
-    ``silent``.
+    ``silent`` has the failed hosts whose agents are silent. Nothing else is known to be wrong with
+    these hosts.
     """
 
     leases: Mapping[str, frozenset[int]]
@@ -41,7 +41,7 @@ class Sick:
 
 
 def look(tx: Tx, context: LeaseContext) -> Sick:
-    """Return the leases that hold failed hosts, and those whose failed hosts may be back."""
+    """Return the leases that hold failed hosts, and the leases whose failed hosts may be back."""
     down = healing_rows.unusable(tx, context.seen_since)
     minutes = context.leasing.lease_healing_interval_min
     until = context.now + timedelta(minutes=minutes) if minutes else None
@@ -61,8 +61,8 @@ def heal(
 ) -> bool:
     """Replace as many failed hosts of a lease as possible.
 
-    Return whether anything was changed. Hosts that are usable again stay, and a lease that is over
-    is not changed.
+    Return whether anything was changed. Hosts that are usable again stay in the lease. A lease that
+    is over is not changed.
     """
     lease = leases.by_uuid(tx, uuid)
     if lease is None or not _is_open(lease, context):

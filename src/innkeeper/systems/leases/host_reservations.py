@@ -18,7 +18,7 @@ def page(
     """Return a page of hosts with their reservations, in the order of the hosts' ids.
 
     A filter leaves out hosts without a matching reservation. Without a filter, hosts without
-    reservations are listed too, but no reservations of leases that are over.
+    reservations are listed too, and reservations of leases that are over are left out.
     """
     rows = host_reservations.host_ids(tx, wanted, after=after, limit=limit)
     found = host_reservations.of_hosts(tx, rows, wanted)

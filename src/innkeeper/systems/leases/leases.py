@@ -31,7 +31,7 @@ from innkeeper.systems.leases.context import LeaseContext
 
 
 class DryRun(Refusal):
-    """The end of a dry run, which rolls everything back."""
+    """Raised at the end of a dry run, so that its transaction is rolled back."""
 
     def __init__(self) -> None:
         super().__init__("Nothing was changed, because this was a dry run.")

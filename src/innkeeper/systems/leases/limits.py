@@ -120,8 +120,8 @@ def demand(
 ) -> None:
     """Raise :class:`QuotaExceeded` if a lease with its holds exceeds a quota.
 
-    Both are already written. ``before`` is the usage before a change, and ``None`` for a lease that
-    is new to its project. Only increases are checked.
+    The lease and its holds are already written. ``before`` is the usage before a change, or
+    ``None`` for a lease that is new to its project. Only increases are checked.
     """
     limits = of_project(tx, lease.project_id, context.leasing)
     if before is None:

@@ -1,8 +1,8 @@
-"""What would fit instead of a request that is refused: other windows, or another end.
+"""Searches for another window or end with which a refused request would fit.
 
-Always true: what is returned fits as the calendar is now. Quotas are not considered.
+Always true: each result fits into the present calendar. Quotas are not considered.
 
-May be false: that nothing else fits if there is no answer. Searches have bounds.
+May be false: if there is no result, nothing fits. The searches have bounds.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def window(
     context: LeaseContext,
     changed: Changed = NOT_CHANGED,
 ) -> Window | None:
-    """Return the earliest window of this length, from its start on, in which all demands fit.
+    """Return the earliest window in which all demands fit, as long as the ``wanted`` window.
 
-    Starts after the present moment are whole minutes, as the API can say them. Holds of the
-    reservations that are ``changed`` do not count.
+    The window does not begin before the ``wanted`` window. A start in the future is a whole minute,
+    because the API rounds times to minutes. Holds of the reservations in ``changed`` do not count.
     """
     return _earliest(table, demands, wanted, _bound(wanted.start), context, changed)
 
@@ -67,7 +67,7 @@ def _earliest(
 
 
 def end(fits: Callable[[Window], bool], wanted: Window, now: datetime) -> datetime | None:
-    """Return the latest end, in whole minutes before the wanted one, of a window that fits.
+    """Return the latest end with which the window fits, as a whole minute before the wanted end.
 
     The end is after the present moment. If none fits, the result is ``None``.
     """
@@ -76,7 +76,7 @@ def end(fits: Callable[[Window], bool], wanted: Window, now: datetime) -> dateti
     def may_end(minutes: int) -> bool:
         return fits(Window(wanted.start, first + minutes * _MINUTE))
 
-    # The wanted end does not fit. What fits until some end also fits until an earlier one.
+    # The wanted end does not fit. A window that fits also fits with any earlier end.
     most = -((first - wanted.end) // _MINUTE)
     if most <= 0 or not may_end(0):
         return None
@@ -96,7 +96,7 @@ def first_window(
 ) -> Window | None:
     """Return the earliest first window with which all leases of a series fit.
 
-    All windows move by the same time. The one at the place ``refused`` is searched first. The
+    All windows move by the same time. The window with the index ``refused`` is searched first. The
     search gives up after :data:`SEARCHES_MAX` searches for single windows.
     """
     moved, place, fitting = timedelta(), refused, 0
@@ -108,7 +108,7 @@ def first_window(
         found = _earliest(table, demands, tried, _bound(start), context)
         if found is None:
             return None
-        # A window that fits is searched again once another one had to move further.
+        # If another window had to move further, each window that fitted before is searched again.
         fitting = fitting + 1 if found == tried else 1
         moved = found.start - start
         if fitting == len(wanted):

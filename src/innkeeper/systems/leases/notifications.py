@@ -40,8 +40,9 @@ FAILURES_MAX = 20
 """A notification is dropped after this many failed deliveries, which takes more than two hours."""
 PAUSE_MAX_S = 600.0
 KEPT_MAX = 10_000
-"""Beyond this number, the oldest are dropped: a receiver that is down takes at most two posts a
-second, each of which may fail ``FAILURES_MAX`` times. So their number would have no other limit."""
+"""The maximum number of stored notifications; the oldest ones are dropped beyond it. While the
+receiver is down, at most two deliveries a second are tried, and a notification is only dropped
+after ``FAILURES_MAX`` failures. So the number of notifications would have no other limit."""
 DROPPED_AT_ONCE = 1_000
 """The number of notifications that one transaction drops. It blocks all other writers."""
 
@@ -63,7 +64,7 @@ def add(tx: Tx, event_type: str, lease: Lease, context: LeaseContext) -> None:
 def add_of_server(
     tx: Tx, event_type: str, server: Server, given: Preemption, context: LeaseContext
 ) -> None:
-    """Notify of what happens to a preemptible server that was given this warning."""
+    """Write a notification about a preemptible server that was given this warning."""
     shown = {
         "id": server.uuid,
         "name": server.name,

@@ -1,11 +1,10 @@
 """Warn and delete preemptible servers in time for the leases that need their hosts.
 
 Always true: a server is deleted only if it was warned on its present host, and only after the grace
-that the warning stated. A warning, its notification and its trace at the server are one
-transaction; so are a deletion and the end of the warning. Nothing is remembered elsewhere, so any
-process goes on at any time.
-
-A lease gets a host, or slots there, only once no preemptible server is left on it.
+that the warning stated. A warning, its notification and its metadata item on the server are written
+in one transaction. A deletion and the end of its warning are also written in one transaction. All
+state is in the store, so any process can continue at any time. A lease gets a host, or slots on it,
+only when no preemptible server is left on the host.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def of(
 
 
 def window_keys(nearest: Window | None) -> dict[str, str | None]:
-    """Return a window that would do, as ``details`` of an error say it."""
+    """Return a window that would fit, in the form of the ``details`` of an error."""
     return {
         "earliest_start_date": None if nearest is None else nearest.start.strftime(DATE),
         "earliest_end_date": None if nearest is None else nearest.end.strftime(DATE),

@@ -18,8 +18,8 @@ from innkeeper.domain.leases import (
 from innkeeper.systems.leases.resource_types.catalogue import ResourceTypes
 
 MOMENTS_KEPT = 8192
-"""The number of texts of moments that are kept. Most moments of a lease occur several times in it,
-and to format them was half of the work for a long list."""
+"""The number of formatted times that are cached. Most times occur several times in a lease. Without
+the cache, half of the work for a long list was to format times."""
 STATUSES = {
     LeaseStatus.PENDING: "PENDING",
     LeaseStatus.STARTING: "STARTING",
@@ -84,7 +84,7 @@ def _reservation(lease: str, each: Reservation, types: ResourceTypes) -> dict[st
         "created_at": second(each.created_at),
         "updated_at": second(each.updated_at),
     }
-    # A type cannot replace what all reservations have.
+    # A type cannot override the keys that all reservations have.
     return {**known, **types.shown(each), **known}
 
 

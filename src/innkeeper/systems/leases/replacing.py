@@ -1,7 +1,7 @@
 """Replaces failed hosts in the holds of a lease.
 
 Always true: units on usable hosts stay where they are. A host with servers of an active lease stays
-held, so that its servers are not orphaned. Once its units are replaced, it holds no units.
+held, so that its servers are not orphaned. Once its units are replaced, its hold has no units.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Exchange:
 
     @property
     def added(self) -> dict[int, int]:
-        """The units on hosts that get more units than they have."""
+        """The new units of the hosts that get more units than they have."""
         return {
             host: units
             for host, units in self.chosen.items()
@@ -145,7 +145,7 @@ def others(
     try:
         found = booking.look(table, demands, _rest(lease, context), context, changed)
     except Invalid:
-        # The lease requires a property that no host has any more.
+        # The lease requires a property that no host has now.
         return Lack(*[0] * len(fields(Lack)))
     if isinstance(found, Lack):
         return found

@@ -45,7 +45,8 @@ def limits(tx: Tx, project_id: str, default: Limits) -> Limits:
 def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, Limits]:
     """Return the limits of each of these projects, with one query.
 
-    A zone parent, named by its prefix, has the limits that this zone granted it.
+    ``projects`` may also have the prefixes of zone parents. The limits of a zone parent are those
+    that this zone granted it.
     """
     found = quotas.of_projects(tx, projects)
     return {
@@ -92,12 +93,12 @@ def reset(tx: Tx, project_id: str, resources: Collection[str] = RESOURCES) -> No
 
 
 def limit_of(tx: Tx, project_id: str, resource: str, default: int) -> int:
-    """Return a project's limit of a resource that another room counts."""
+    """Return a project's limit of a resource whose usage another room counts."""
     return quotas.of_projects(tx, [project_id]).get(project_id, {}).get(resource, default)
 
 
 def set_limit(tx: Tx, project_id: str, resource: str, limit: int) -> None:
-    """Set a project's limit of a resource that another room counts."""
+    """Set a project's limit of a resource whose usage another room counts."""
     quotas.replace(tx, project_id, {resource: limit})
 
 

@@ -6,9 +6,9 @@ earlier plans. The claims are committed together, and each claim is accepted or 
 
 Always true: a server's row, its allocations, its quota usage and its build order are written in one
 transaction. A request without a valid host creates servers in ERROR, with a fault and without
-allocations. A request with an entry of a build plan is refused instead, and writes nothing. If a
-plug-in fails during a request, this request ends like a request without a valid host. The other
-requests are not affected.
+allocations. However, if the request has an entry of a build plan, it is refused and writes nothing.
+If a plug-in fails during a request, this request ends like a request without a valid host. The
+other requests are not affected.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def boot_together(
 ) -> list[Booted | Refusal]:
     """Plan, claim and write all requests, and return their outcomes in the same order.
 
-    Plans that were made ``ahead`` for these requests are used, and all others are undone.
+    Plans that were made ``ahead`` for these requests are used. All other plans made ahead are
+    undone.
     """
     resolver = RequestResolver(tx, context, requests)
     received = [_receive(context, resolver, request, ahead) for request in requests]
@@ -133,9 +134,10 @@ def _new_servers(pending: PendingBoot) -> NewServers | None:
 
 
 def plan_ahead(context: DecisionContext, request: BootRequest, ahead: PlansAhead) -> bool:
-    """Plan a request whose turn comes after all plans made so far, without reading the database.
+    """Plan a request ahead, after all plans made so far, without reading the database.
 
-    Returns whether that was possible. The table is then depleted by the plan.
+    Returns False if the request cannot be planned ahead. Otherwise, the plan's amounts are
+    subtracted from the host table.
     """
     expected = ahead.expected(request)
     if expected is None:
@@ -265,8 +267,8 @@ def _no_valid_host(pending: PendingBoot, has_dedicated: bool) -> Booted | Refusa
         plan, request.count_min, refused.nearest, has_dedicated=has_dedicated
     )
     if is_refused:
-        # A client with a build plan tries the next entry. A server in ERROR would only have to be
-        # deleted first.
+        # A client with a build plan tries the next entry. If there were a server in ERROR, the
+        # client would have to delete it first.
         return EntryStale(sentence)
     return Booted(
         request.batch_id,

@@ -44,11 +44,11 @@ class DecisionContext:
         return not allowed[0]
 
     def decide(self, scheduler: Scheduler, spec: RequestSpec) -> BuildPlan:
-        """Let a scheduler decide, and leave the table depleted by the chosen amounts.
+        """Let a scheduler decide, and subtract the chosen amounts from the table.
 
-        Raises :class:`PluginFailed`. With a built-in driver, the table is then unchanged. A plug-in
-        driver may leave the table depleted. So the whole table is then read again before the next
-        transaction.
+        Raises :class:`PluginFailed`. If a plug-in filter or weigher failed in a built-in driver,
+        the table is unchanged. A failed plug-in driver may leave the table depleted, so the whole
+        table is read again before the next transaction.
         """
         try:
             return scheduler.plan(self.follower.table, spec)

@@ -1,4 +1,4 @@
-"""Record decisions with the servers that they placed or could not place, and show them later.
+"""Store each decision with the servers that it placed or could not place, and show it later.
 
 Always true: a decision is shown as it was made, even if the table or the settings have changed.
 """
@@ -28,11 +28,11 @@ from innkeeper.systems.compute.servers.servers import fault_message
 NOBODY_REFUSED = Refused((), ())
 HAS_DEDICATED = "has_dedicated"
 """The key of the part that only administrators see. The value is False if no host was dedicated at
-the time of the decision. Older versions wrote True, and they never show the value."""
+the time of the decision. Older versions wrote True. They do not show the value to anyone."""
 COUNTED = "missing_counted"
 """The key under ``HAS_DEDICATED`` with the messages that count hosts, by filter name."""
 ON_HOSTS = ("host", "alternates")
-"""The keys whose values name hosts, in a decision and in the items of its lists."""
+"""The keys whose values name hosts. A decision and the items of its lists have these keys."""
 
 
 class DecisionRecord(msgspec.Struct, frozen=True):

@@ -1,8 +1,10 @@
-"""What a boot request refers to, as this zone defines it, for zones below that may lack it.
+"""Definitions: the flavor, image, key pair and server group that a boot request refers to.
 
-Always true: whether the project may use these objects is checked by the plan in this zone. The
-definitions of a zone parent are those of the objects that its request names, and its quotas count
-at least what its servers use.
+This zone sends them to its child zones, which may lack these objects.
+
+Always true: the plan in this zone checks whether the project may use these objects. A zone parent
+can define only the objects that its request names. The quotas count at least the amounts that its
+servers use.
 """
 
 from __future__ import annotations
@@ -24,12 +26,13 @@ from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.grouping import reach
 
 AMOUNT_MAX = 2**31 - 1
-OTHERS = "The definitions are not those of the requested flavor and image."
+OTHERS = "The zone parent sent the definitions of another flavor or image."
 SPECS_MAX = 128
 CHARS_MAX = 255
 KEY_CHARS_MAX = 16_384
 COUNTED = {"resources:VCPU": "vcpus", "resources:MEMORY_MB": "memory_mb"}
-"""The extra specs that replace amounts which quotas count."""
+"""Extra specs that override an amount of the flavor, and the name of this amount. Quotas count the
+flavor's amounts, so the extra specs must not exceed them."""
 
 
 def check(definitions: Definitions, flavor_id: str, image_id: str | None) -> None:
@@ -40,7 +43,7 @@ def check(definitions: Definitions, flavor_id: str, image_id: str | None) -> Non
     check_flavor(definitions.flavor, flavor_id)
     properties = {} if image is None else image.properties
     if len(properties) > SPECS_MAX:
-        raise Invalid("The definitions have too many properties.")
+        raise Invalid(f"The zone parent sent an image with more than {SPECS_MAX} properties.")
     _check_texts([*properties, "" if image is None else image.name or ""], CHARS_MAX)
     keys = [] if keypair is None else [keypair.name, keypair.public_key, keypair.fingerprint]
     _check_texts([*properties.values(), *keys], KEY_CHARS_MAX)
@@ -54,14 +57,14 @@ def check_flavor(flavor: Flavor, flavor_id: str) -> None:
         raise Invalid(OTHERS)
     amounts = flavor.vcpus, flavor.memory_mb, flavor.disk_gb, flavor.ephemeral_gb, flavor.swap_mb
     if not all(0 <= each <= AMOUNT_MAX for each in amounts):
-        raise Invalid("The flavor in the definitions has an impossible amount.")
+        raise Invalid(f"The zone parent sent a flavor with an amount outside 0 to {AMOUNT_MAX}.")
     for key, name in COUNTED.items():
         amount = flavor.extra_specs.get(key, "0")
-        # Another text is no amount, which the plan refuses.
+        # A value that is not a number passes here, and the plan refuses it.
         if amount.isascii() and amount.isdigit() and int(amount[:18]) > getattr(flavor, name):
             raise Invalid(f"The extra spec {key} is above the flavor's amount, which quotas count.")
     if len(flavor.extra_specs) > SPECS_MAX:
-        raise Invalid("The definitions have too many extra specs.")
+        raise Invalid(f"The zone parent sent a flavor with more than {SPECS_MAX} extra specs.")
     _check_texts([flavor.name, *flavor.extra_specs, *flavor.extra_specs.values()], CHARS_MAX)
 
 
@@ -69,12 +72,12 @@ def _check_group(group: GroupDefinition) -> None:
     most = group.servers_per_host_max
     is_usable = is_uuid(group.key) and group.policy in GroupPolicy.ALL
     if not is_usable or not (most is None or 1 <= most <= UNIT_MAX):
-        raise Invalid("The server group in the definitions is no group.")
+        raise Invalid("The zone parent sent an invalid server group.")
 
 
 def _check_texts(texts: Iterable[str], chars_max: int) -> None:
     if any(len(each) > chars_max or "\0" in each for each in texts):
-        raise Invalid("The definitions have a text that is too long, or has a NUL character.")
+        raise Invalid("The zone parent sent a text that is too long or has a NUL character.")
 
 
 def of(tx: Tx, request: BootRequest) -> Definitions:
@@ -100,7 +103,7 @@ def of_found(
     image: Image | None,
     group: GroupDefinition | None = None,
 ) -> Definitions:
-    """Return the definitions of a request whose flavor and image were found already."""
+    """Return the definitions of a request whose flavor and image were already found."""
     if request.definitions is not None:
         return replace(request.definitions, group=group)
     keypair = None
@@ -109,5 +112,5 @@ def of_found(
             keypair = replace(keypairs.get(tx, request.user_id, request.key_name), id=0)
         except NotFound as error:
             raise Invalid("Invalid key_name provided.") from error
-    # Numbers of rows mean nothing in other zones, and are none of their business.
+    # Row ids mean nothing in other zones, and other zones should not learn them.
     return Definitions(replace(flavor, id=0), image, keypair, group)

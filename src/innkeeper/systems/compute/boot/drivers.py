@@ -29,15 +29,15 @@ from innkeeper.systems.compute.grouping import hint_names
 from innkeeper.systems.compute.grouping.hint_names import Readers
 
 ALWAYS = (FORCED_HOST, REFUSED_HOSTS, VOLUME_POOLS, PCLOUD, LEASE, CAPACITY)
-"""Filters that are always in force, even if the settings do not name them.
-
-If an operator could leave out one of them, dedicated hosts might be open to all projects. The
-capacity filter is included because a claim checks only that a provider has not changed since it was
-filtered."""
+"""Filters that are always in force, even if the settings do not name them. If an operator could
+leave out one of them, dedicated hosts might be open to all projects. The capacity filter is
+included because a claim does not check the free capacity. A claim checks only that a provider has
+not changed since it was filtered."""
 TENANCY = frozenset({"AggregateMultiTenancyIsolation"})
-"""Filters that separate projects. If the settings name one, no request can leave it out."""
+"""Filters that separate projects. A request cannot leave out such a filter if the settings name
+it."""
 NO_LEASING = Leasing()
-"""The settings of leases by default, with which no server is preemptible."""
+"""The default settings of leases. With these settings, no server is preemptible."""
 PARTS_MAX = 16
 """The maximum number of servers of a request for which the weight of each weigher is stored.
 Storing the weights of a thousand servers would take as long as the decision itself."""
@@ -80,9 +80,9 @@ class Schedulers:
     def of(self, names: tuple[str, ...] | None) -> Scheduler:
         """Return the scheduler with these host filters instead of the default filters.
 
-        Raises :class:`Invalid` for an unknown name. Also raises it for a filter that needs the
-        number of servers on each host, if the host table does not count servers. The table counts
-        servers only if a filter or weigher in the settings needs their number.
+        Raises :class:`Invalid` for an unknown name. Some filters need the number of servers on each
+        host. The host table counts servers only if a filter or weigher in the settings needs their
+        number. If it does not count them, :class:`Invalid` is raised for such a filter too.
         """
         if names is None:
             return self.default
@@ -95,7 +95,7 @@ class Schedulers:
         return self._of_requests[filters]
 
     def readers(self, names: tuple[str, ...] | None) -> Readers:
-        """Return which hints the filters and weighers of a request read.
+        """Return the hints that the filters and weighers of a request read.
 
         ``names`` are the filters that the request names. Raises the errors of :meth:`of`.
         """

@@ -43,8 +43,8 @@ class Question:
 class Explained:
     """The explanation, and the recording of the decision if one was requested.
 
-    ``placed`` are the weights of the places that were found, even if they are too few. ``unknown``
-    is the error about a place that only another zone may know.
+    ``placed`` has the weights of the hosts that were found, even if there are too few. ``unknown``
+    is the error about a requested host or availability zone that only another zone may have.
     """
 
     explanation: Explanation
@@ -56,8 +56,8 @@ class Explained:
 def plan(tx: Tx, context: DecisionContext, request: BootRequest) -> ZonePlan:
     """Return a planned server for each server id of a request.
 
-    A planned server gets its id when its entry of the plan is booted. If too few hosts are found,
-    there are fewer planned servers than ids.
+    A server gets its id when the client boots it with its entry of the plan. If too few hosts are
+    found, there are fewer planned servers than ids.
     """
     return plan_resolved(tx, context, RequestResolver(tx, context, [request]).resolve(request))
 

@@ -1,7 +1,7 @@
 """Check and open the sealed entries of build plans, which clients send to boot servers.
 
-Always true: an entry boots one server at most. The entry contains the server's id. A second use of
-the entry finds the row of the server, even after the server was deleted. A boot with an entry
+Always true: an entry boots one server at most. The entry contains the server's id. At a second use
+of the entry, the row with this id is found, even if the server was deleted. A boot with an entry
 repeats all checks of the plan, but only for the entry's host.
 """
 
@@ -86,7 +86,7 @@ def with_entry(request: BootRequest, entry: Opened) -> BootRequest:
     """Return the request, restricted to the server and the host of an opened entry.
 
     The expiry is checked later. A client that lost the response may repeat the request after the
-    expiry, and must then learn the id of its server.
+    entry has expired. This client must learn the id of its server.
     """
     assert isinstance(entry.place, Destination), "the host is in this zone"
     return replace(
@@ -98,5 +98,5 @@ def with_entry(request: BootRequest, entry: Opened) -> BootRequest:
 
 
 def server_id_of(text: str) -> ServerId:
-    """Return the id of the server of a child's entry: the same whenever the entry is presented."""
+    """Return the id of the server of a child zone's entry. An entry always gets the same id."""
     return ServerId(str(uuid5(NAMESPACE_OID, text)))

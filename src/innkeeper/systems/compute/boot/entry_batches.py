@@ -1,11 +1,11 @@
 """Boot the servers of the entries that a zone parent presents in one request.
 
 The entries of one request have the same flavor, image and project. So one decision checks all their
-hosts, and one claim commits them. Each entry stands or falls alone: what does not fit in the common
-decision gets one of its own, as if it had come alone.
+hosts, and one claim commits them. An entry whose host does not take the server in this common
+decision gets a separate decision.
 
-Always true: the outcome of an entry is that of a request with this entry only, after the requests
-of the entries before it.
+Always true: the outcome of an entry is the same as if the entries had come in separate requests,
+one after the other.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Outcomes = dict[ServerId, Booted | Refusal]
 
 
 def boot_entries(tx: Tx, context: DecisionContext, request: BootRequest) -> Outcomes:
-    """Boot the servers of a request's entries with one decision, where that is possible.
+    """Boot as many servers of a request's entries as possible with one decision.
 
-    The entries without an outcome need decisions of their own: see :func:`alone`.
+    The result lacks the entries that need separate decisions. See :func:`alone`.
     """
     outcomes: Outcomes = {}
     if not _have_one_decision(context, request):
@@ -86,8 +86,8 @@ def _part(request: BootRequest, entries: Sequence[EntryBoot]) -> BootRequest:
 
 
 def _have_one_decision(context: DecisionContext, request: BootRequest) -> bool:
-    """Return whether the decision is the same for all entries, and nobody records each of them."""
-    # A hint may name a group, whose rule changes with each of its servers.
+    """Return whether one decision can check all entries, and no separate records are needed."""
+    # A hint may name a server group, whose rule changes with each server that joins it.
     return (
         not request.hints
         and context.scheduling.explain_decisions != "full"
@@ -97,18 +97,18 @@ def _have_one_decision(context: DecisionContext, request: BootRequest) -> bool:
 
 
 def _distinct(entries: Sequence[EntryBoot]) -> list[EntryBoot]:
-    """Return the first entry with each id. The others find it used."""
+    """Return the first entry with each id. Later entries with the same id are already used."""
     return list({each.entry_id: each for each in reversed(entries)}.values())[::-1]
 
 
 def _planned(
     context: DecisionContext, resolver: RequestResolver, request: BootRequest
 ) -> PendingBoot | None:
-    """Return the plan of all entries whose hosts take the servers; ``None`` if there is none."""
+    """Return a plan with the entries whose hosts take the servers, or ``None`` without any."""
     try:
         resolved = resolver.resolve(request)
         if resolved.request.count_max < request.count_max:
-            # The quota allows some of them only.
+            # The quota allows only some of the servers.
             return None
         found = _checked(context, resolved)
     except PluginFailed as failure:

@@ -1,7 +1,7 @@
-"""Check that boots with entries of build plans may use them, with one lookup for a whole batch.
+"""Check that boots may use their entries of build plans, with one lookup for a whole batch.
 
-Always true: the checks show what the transaction sees when they are made, before any request of the
-batch is written. Requests of one batch that use the same entry are the caller's to separate.
+Always true: the checks use the state of the transaction before any request of the batch is written.
+If several requests of a batch use the same entry, the caller must handle this.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ T = TypeVar("T")
 class BootExecutor:
     """Implements :class:`innkeeper.engine.executor.Executor`. Only one thread at a time uses it.
 
-    Plans made ahead wait only between :meth:`plan_ahead` and the next call of another method, in
-    which :meth:`boot` uses them. All others undo them first.
+    Plans made ahead wait from :meth:`plan_ahead` until the next call of another method. If this
+    method is :meth:`boot`, it uses the plans. Every other method undoes them first.
     """
 
     def __init__(
@@ -87,15 +87,15 @@ class BootExecutor:
 
     @property
     def may_plan_ahead(self) -> bool:
-        """Whether the settings allow to plan any boot ahead."""
+        """Whether the settings allow boots to be planned ahead."""
         return self._ahead.is_possible
 
     def plan_ahead(self, request: BootRequest) -> bool:
-        """Plan a boot whose turn comes after all that were planned ahead so far.
+        """Plan a boot ahead, after all boots that were planned ahead so far.
 
-        The table must show the last transaction, which may still be uncommitted. Returns whether
-        that was possible. If not, no request after it may be planned ahead, because it would find
-        another table.
+        The table must show the last transaction, which may still be uncommitted. Returns False if
+        the boot cannot be planned ahead. No later request may then be planned ahead, because the
+        table lacks the amounts of this boot.
         """
         return plan_ahead(self._context, request, self._ahead)
 
@@ -104,10 +104,10 @@ class BootExecutor:
         return self._ahead.used, self._ahead.undone
 
     def boot_entries(self, tx: Tx, request: BootRequest) -> Outcomes:
-        """Boot the servers of a zone parent's entries. Each of them gets an outcome of its own.
+        """Boot the servers of a zone parent's entries, and return the outcome of each server.
 
-        Without entries, this zone places the servers itself. Those that it does not place have no
-        outcome.
+        Without entries, this zone chooses the hosts. The result then lacks the servers that get no
+        host.
         """
         self._ahead.undo()
         self._catch_up(tx, request.now)
@@ -134,8 +134,8 @@ class BootExecutor:
                 tx, self._context, [requests[i] for i in first.values()], self._ahead
             )
             outcomes |= zip(first.values(), answers, strict=True)
-            # After an Invalid request, the next request with the same entry is tried: the fault
-            # may be in the request alone, such as an unknown key pair.
+            # After an Invalid request, the next request with the same entry is tried. The entry may
+            # be valid, and only the request may have an error, such as an unknown key pair.
             decided = {ids for ids, i in first.items() if not isinstance(outcomes[i], Invalid)}
             left = [i for i in waiting if i not in outcomes]
             for i in left:
@@ -173,7 +173,7 @@ class BootExecutor:
             return dry_run.explain(tx, self._context, question)
 
     def decide(self, tx: Tx, work: Callable[[Tx, DecisionContext], T], now: datetime) -> T:
-        """Return the result of ``work``, called with an up-to-date decision context.
+        """Call ``work`` with an up-to-date decision context, and return its result.
 
         The host table of the context shows what ``tx`` sees. ``work`` must leave the table
         unchanged. The next decision reads what ``work`` wrote to the store.
@@ -199,7 +199,7 @@ class BootExecutor:
         # disabled a host, moved it to another availability zone, or freed capacity on it.
         self.follower.catch_up(tx)
         if self.follower.table.host_count:
-            # Most zones above others have no hosts, whose heartbeats would matter.
+            # Most zones with child zones have no hosts, so they have no heartbeats to read.
             self.follower.read_heartbeats(tx, now)
 
 

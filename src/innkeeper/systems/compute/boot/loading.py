@@ -1,6 +1,7 @@
-"""Finds plug-ins by the names in settings: filters, weighers, drivers, resource types of leases.
+"""Loads the filters, weighers, drivers and resource types of leases that the settings name.
 
-Always true: a name that leads nowhere, or to something that is not complete, is an error.
+Always true: it is an error if a name cannot be found, or if the object found lacks a required
+member.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import Any
 from innkeeper.domain.errors import BROKEN_IMPORT
 
 OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
-"""The name of a plug-in: a module, or an object in a module."""
+"""The name of a plug-in that is imported: a module, or an object in a module."""
 
 
 class NamesNothing(ValueError):
-    """A name in a setting does not lead to a usable plug-in. ``noun`` is the expected kind."""
+    """The plug-in that a setting names cannot be used. ``noun`` is the expected kind of plug-in."""
 
     def __init__(self, noun: str, message: str) -> None:
         super().__init__(message)

@@ -1,12 +1,13 @@
-"""Plans of boots that still wait, made on the host table while the batch before them is flushed.
+"""Plans waiting boots on the host table, while the batch before them is written to the store.
 
-Always true: a plan made ahead is used only if the boot would get the same plan now. It was made
-for the same request spec, by the same decisions in the same order, on the same host table. All
-other plans made ahead are undone before anything else reads or edits the table. So no outcome
-depends on whether a boot was planned ahead.
+Always true: a plan made ahead is used only if the boot would get the same plan now. For this, the
+request spec, the host table, and the decisions before this plan must be the same. All other plans
+made ahead are undone before anything else reads or edits the table. So no outcome depends on
+whether a boot was planned ahead.
 
-Planning ahead reads nothing from the database. So the request spec is only expected, from the last
-request that asked for the same. The transaction of the boot resolves the request, as always.
+Planning ahead reads nothing from the database. It expects the same request spec as for an earlier
+request that asked for the same. The transaction of the boot resolves the request as always, and
+compares the specs.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ RESOLVED_MAX = 256
 
 
 class PlanAhead(msgspec.Struct, frozen=True):
-    """The plan of one request, its record, and what it was made from.
+    """The plan of one request, the record of the decision, and the decision's input.
 
-    ``hearing`` is what the table knew about the agents. If the plan ``is_placed``, its amounts are
-    taken from the table, and the generations of its providers are advanced.
+    ``hearing`` has the heartbeats and reports that the table knew. If the plan ``is_placed``, its
+    amounts are subtracted from the table, and the generations of its providers are advanced.
     """
 
     spec: RequestSpec
@@ -47,12 +48,13 @@ class PlanAhead(msgspec.Struct, frozen=True):
 class PlansAhead:
     """The plans made ahead that were neither used nor undone, in the order of their decisions.
 
-    ``used`` and ``undone`` count the plans that were. None is made unless it ``is_possible``.
+    ``used`` and ``undone`` count the plans that were used and undone. If ``is_possible`` is False,
+    no plan is made ahead.
     """
 
     def __init__(self, context: DecisionContext) -> None:
         self._context = context
-        # A recorder keeps what was decided, and a plug-in may keep anything. Neither can be undone.
+        # A recorder keeps each decision, and a plug-in may keep any data. This cannot be undone.
         self.is_possible = not (context.recorder.is_on or context.schedulers.has_plugins)
         self._waiting: deque[PlanAhead] = deque()
         self._resolved: dict[RequestKey, ResolvedRequest] = {}
@@ -60,12 +62,12 @@ class PlansAhead:
         self.undone = 0
 
     def learn(self, known: Mapping[RequestKey, ResolvedRequest]) -> None:
-        """Keep resolved requests, from which :meth:`expected` derives those that ask the same."""
+        """Keep resolved requests. :meth:`expected` uses them for requests that ask for the same."""
         if not self.is_possible:
             return
         self._resolved.update(known)
         while len(self._resolved) > RESOLVED_MAX:
-            # The first one is the one that was added first.
+            # Iteration begins with the oldest item.
             del self._resolved[next(iter(self._resolved))]
 
     def expected(self, request: BootRequest) -> ResolvedRequest | None:
@@ -86,9 +88,10 @@ class PlansAhead:
         self._waiting.append(made)
 
     def take(self, resolved: ResolvedRequest) -> PlanAhead | None:
-        """Return the plan that was made ahead for the next decision, and consider it used.
+        """Return the first waiting plan, and count it as used, if it was made for this request.
 
-        If it was made for another decision, undo all plans made ahead, and return ``None``.
+        If it was made for another request or from other input, undo all plans made ahead, and
+        return ``None``.
         """
         if not self._waiting:
             return None
@@ -100,7 +103,7 @@ class PlansAhead:
         return self._waiting.popleft()
 
     def undo(self) -> None:
-        """Undo all plans made ahead that were not used. The table is then as if there were none."""
+        """Undo all plans made ahead that were not used, and restore the table."""
         # The reverse order restores each generation to the value that the earlier plan has seen.
         while self._waiting:
             made = self._waiting.pop()
@@ -118,12 +121,13 @@ class PlansAhead:
         return (
             # The spec has the seed, which differs between requests.
             made.spec == spec
-            # Draws among pools depend on the order of the classes, which equality ignores.
+            # The random choice among pools depends on the order of the classes. Equality ignores
+            # this order.
             and list(made.spec.amounts) == list(spec.amounts)
             and made.hearing == _hearing(self._table, spec)
         )
 
 
 def _hearing(table: HostTable, spec: RequestSpec) -> object:
-    """Return what filters know of heartbeats and reports, which change no row of the table."""
+    """Return what filters know of heartbeats and reports. They do not change rows of the table."""
     return compute.stamp(table, spec), freshness.stamp(table, spec)

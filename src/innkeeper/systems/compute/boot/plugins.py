@@ -1,4 +1,6 @@
-"""Guards the operator's own plug-ins against failures: filters, weighers and drivers here.
+"""Catches failures of the operator's own plug-ins.
+
+The guards here wrap filters, weighers and drivers.
 
 Always true: if a guarded plug-in fails or returns an invalid value, :class:`PluginFailed` with its
 name is raised, and no decision is made. Only failures of the explaining methods (``missing``,
@@ -45,7 +47,10 @@ class WrongAnswer(TypeError):
 
 
 class Guard:
-    """Turns every error in a ``with`` block into :class:`PluginFailed`, except those to pass on."""
+    """Turns every error in a ``with`` block into :class:`PluginFailed`.
+
+    Errors of the types to pass on are not changed.
+    """
 
     def __init__(
         self, noun: str, plugin: str, passed_on: tuple[type[Exception], ...] = (PluginFailed,)
@@ -177,7 +182,10 @@ def _kind(answer: Any) -> str:
 
 
 def _count(hosts: HostTable, rows: Rows) -> int:
-    """Return the number of rows, in any table with ``host_count`` rows."""
+    """Return the number of rows that an array must have.
+
+    This works for any table with ``host_count`` rows.
+    """
     return len(range(hosts.host_count)[rows]) if isinstance(rows, slice) else int(rows.size)
 
 

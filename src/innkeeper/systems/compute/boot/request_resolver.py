@@ -75,7 +75,7 @@ class RequestResolver:
         self._homes: dict[ServerId, Homes] = {}
         self._members: dict[int, dict[ServerId, Homes]] = {}
         self.known: dict[RequestKey, ResolvedRequest] = {}
-        """The first resolved request of each kind of plain request, by what it asks for."""
+        """The first resolved request of each kind of plain request. See :func:`asked_by`."""
 
     def check_entry(self, entry: EntryBoot, now: datetime) -> None:
         """Raise an error unless an entry of a request may be used; see :class:`EntryChecks`."""
@@ -176,7 +176,7 @@ class RequestResolver:
         )
 
     def resolve_again(self, resolved: ResolvedRequest) -> ResolvedRequest:
-        """Look up the group and automatic pclouds again. Other writers may have changed them."""
+        """Look up the group and automatic pclouds again, since other writers may change them."""
         spec = resolved.spec
         if not spec.names_dedicated:
             automatic = self._automatic(resolved.request.project_id)
@@ -209,7 +209,7 @@ class RequestResolver:
         return attachments.pools_of(self._tx, request.server_ids)
 
     def _without_disk(self, flavor: Flavor) -> Flavor:
-        # It is kept, because other caches know flavors by their objects.
+        # The new flavor is kept, because the keys of other caches are the ids of flavor objects.
         found = self._diskless.get(id(flavor))
         if found is None:
             found = self._diskless[id(flavor)] = replace(flavor, disk_gb=0)
@@ -223,7 +223,7 @@ class RequestResolver:
 
     def _demanded(self, flavor: Flavor, image: Image | None) -> Demands:
         # Zone parents define flavors themselves, so two flavors may have the same id. The requests
-        # of the batch keep the objects.
+        # of the batch keep the objects alive.
         key = (id(flavor), id(image))
         found = self._demands.get(key)
         if found is None:
@@ -309,7 +309,7 @@ def _spec(
         rules=rules,
         is_preemptible=rules.preemptible_reach_s is not None
         and preemption.is_preemptible(flavor.extra_specs)
-        # What a request names comes first.
+        # A server that requests a pcloud or reservation is not preemptible.
         and not (takes_slot or resolved.names_dedicated),
         **more,
     )

@@ -1,7 +1,7 @@
-"""Resolved boot requests, and what makes two requests resolve alike.
+"""Resolved boot requests, and the test whether two requests resolve to the same spec.
 
-Always true: while the store stays the same, two requests that ask for the same resolve to equal
-specs, except for the seed, the time, and the number of servers that the quota allows.
+Always true: while the store stays the same, two requests with the same :data:`Asked` resolve to the
+same spec. Only the seed, the time, and the number of servers that the quota allows may differ.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from innkeeper.domain.placing import RequestSpec
 from innkeeper.snapshot.loader import seconds
 
 RequestKey = tuple[str, str, str, str | None, str | None, str | None, bool]
-"""What a plain request asks for, as far as its spec depends on it, except for seed and time."""
+"""The fields of a plain request that its spec depends on, except for the seed and the time."""
 
 
 class ResolvedRequest(msgspec.Struct, frozen=True):
@@ -38,7 +38,10 @@ class ResolvedRequest(msgspec.Struct, frozen=True):
     unread: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def like(self, request: BootRequest, count: int) -> ResolvedRequest:
-        """Return the same for another request that asks for the same, with up to ``count``."""
+        """Return the resolved form of another request that asks for the same.
+
+        ``count`` is the number of servers that its quota allows.
+        """
         if count != request.count_max:
             request = msgspec.structs.replace(request, count_max=count)
         spec = msgspec.structs.replace(
@@ -47,8 +50,12 @@ class ResolvedRequest(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, request=request, spec=spec)
 
 
-def key_of(request: BootRequest) -> RequestKey | None:
-    """Return what a plain request asks for; ``None`` if more than that decides about its spec."""
+def asked_by(request: BootRequest) -> RequestKey | None:
+    """Return what a plain request asks for.
+
+    A request is not plain if its spec depends on more than these fields. The result is then
+    ``None``.
+    """
     is_plain = not (
         request.hints
         or request.has_volumes

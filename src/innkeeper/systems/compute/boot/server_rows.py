@@ -129,7 +129,7 @@ def _orders(tx: Tx, new: NewServers) -> list[NewOrder]:
 
 
 def _with_volumes(tx: Tx, order: NewOrder) -> NewOrder:
-    """Return a build order that lists the server's volumes. It waits until they are made."""
+    """Return a build order that lists the server's volumes. It is held until they are made."""
     mine = attachments.of_servers(tx, [order.server_uuid])
     body = {**order.body, "volumes": attachments.orders_body(tx, order.server_uuid)}
     return replace(order, body=body, is_held=not volume_orders.are_made(tx, mine))
@@ -155,7 +155,7 @@ def _name(request: BootRequest, index: int) -> str:
 
 
 def _hostname(request: BootRequest, index: int, server_id: str) -> str:
-    """Return a server's host name: the requested name, or else a name made from the server's."""
+    """Return a server's host name: the requested one, or else one made from the server's name."""
     if request.entries:
         told = request.entries[index].hostname
         return told if told is not None else _label(request.entries[index].name, server_id)

@@ -4,9 +4,9 @@
 - ``resources:CLASS`` overrides the flavor's own amount of the class; 0 requests none of the class.
 - ``capabilities:NAME`` and names without a scope are compared with the capabilities of the host.
 - ``aggregate_instance_extra_specs:NAME`` is evaluated only by the filter that reads this scope.
-- ``affinity_id`` only tells clients the server group of a reservation, as in Blazar.
-- Numbered groups (``resources1:CLASS``, ``trait_NET:NAME``) are not supported, so
-  ``group_policy`` has no effect.
+- ``affinity_id`` has no effect. It tells clients the server group of a reservation, as in Blazar.
+- Numbered groups (``resources1:CLASS``, ``trait_NET:NAME``) are not supported, so ``group_policy``
+  has no effect.
 - Other scopes (``hw:``, ``quota:``) are evaluated only by the drivers of agents.
 """
 

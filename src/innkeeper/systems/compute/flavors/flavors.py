@@ -79,7 +79,7 @@ def describe(tx: Tx, flavor_id: str, description: str | None, *, now: datetime) 
 
 
 def _editable(tx: Tx, flavor_id: str, *, by_lease: bool = False) -> Flavor:
-    """Return a flavor. Raises :class:`Conflict` for that of a lease, unless the lease edits it.
+    """Return a flavor. Raises :class:`Conflict` for a lease's flavor, unless the lease edits it.
 
     Without its flavor, nobody could use the slots of an active lease.
     """

@@ -6,7 +6,7 @@ moves a host with servers to another zone. Placement has every membership, under
 uuid. A change of an aggregate's hosts or metadata adds change rows for the hosts' providers in the
 same transaction. All changes to an owned aggregate are applied by its owner.
 
-May be false: that Placement has no other memberships. An operator may edit the same aggregates in
+May be false: Placement has no other memberships. An operator may edit the same aggregates in
 Placement. For owned aggregates, the audit of the owner's room reports such memberships.
 """
 

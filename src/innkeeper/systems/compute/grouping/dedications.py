@@ -32,7 +32,7 @@ from innkeeper.systems.placement import providers, ratios
 from innkeeper.systems.placement.ratios import Ratio
 
 HINT, HOST_HINT = "pcloud", "pcloud_host"
-"""The scheduler hints that name a server's pclouds, and a host of one of them."""
+"""The hints that name the pclouds that a server may use, and a host of one of these pclouds."""
 UNASKED = hint_names.UNASKED
 """The hint that is stored in addition to :data:`HINT` for a server that a pcloud took
 automatically. A server with both hints may use ordinary hosts once its project may no longer use
@@ -74,7 +74,7 @@ def dedicate(
 def dedicate_all(
     tx: Tx, some: Sequence[Host], dedication: str | None, dedicated_to: str | None, now: datetime
 ) -> None:
-    """Write the dedication of several hosts, with as many statements as for one."""
+    """Write the dedication of several hosts, with a fixed number of statements."""
     assert (dedicated_to is None) == (dedication in TO_NOBODY)
     hosts.dedicate(tx, [each.id for each in some], dedication, dedicated_to, now)
     providers.advance_all(tx, [each.provider_id for each in some], now)
@@ -113,10 +113,10 @@ def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
 
 
 def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wanted | None]:
-    """Return the requested pclouds and reservations for each of these pairs of (hints, project id).
+    """Return the requested pclouds and reservation for each of these pairs of (hints, project id).
 
-    An item is ``None`` if the project may not use the reservation in the hints. An item is also
-    ``None`` if the project may use none of the pclouds in the hints.
+    An item is ``None`` if the project may not use the reservation in the hints, or none of the
+    pclouds in the hints.
     """
     named_by = [named(each) for each, _ in hints]
     reserved = [named_reservation(each) for each, _ in hints]
@@ -178,7 +178,7 @@ def why_not_free(host: Host) -> str | None:
 
 
 def why_down(host: Host) -> str | None:
-    """Return why a host that is forced down cannot be dedicated, or ``None`` for other hosts.
+    """Return why a host cannot be dedicated if it is forced down, or ``None`` for other hosts.
 
     A host whose agent is down can be dedicated, because the agent may soon be up again.
     """
@@ -188,8 +188,8 @@ def why_down(host: Host) -> str | None:
 def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None) -> str | None:
     """Return why a host is not empty, or ``None`` if it is empty.
 
-    For a host that is lost, ``lost`` has migrations whose remains on the host do not count. The
-    pending orders of the agent of a lost host do not count either.
+    For a host that is lost, ``lost`` has the migrations whose remains on the host do not count. If
+    a host is lost, the pending orders of its agent do not count either.
     """
     gone = {each.uuid for each in lost or ()}
     count, _ = hosts.server_counts(tx, [host.name]).get(host.name, (0, 0))
@@ -205,9 +205,9 @@ def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None)
 
 
 def empty_among(tx: Tx, some: Sequence[Host]) -> set[int]:
-    """Return the row ids of those hosts that are empty, with as many statements as for one.
+    """Return the row ids of the empty hosts among these hosts. See :func:`why_not_empty`.
 
-    See :func:`why_not_empty`.
+    The number of statements does not depend on the number of hosts.
     """
     free = without_servers(tx, [each.name for each in some])
     left = [each for each in some if each.name in free]
@@ -226,7 +226,7 @@ def empty_among(tx: Tx, some: Sequence[Host]) -> set[int]:
 
 
 def without_servers(tx: Tx, names: Collection[str]) -> set[str]:
-    """Return the names of those hosts that have no servers.
+    """Return the names of the hosts without servers among these hosts.
 
     A host without servers may still not be empty, see :func:`why_not_empty`.
     """
@@ -285,7 +285,8 @@ def reported(
             default if line.allocation_ratio is None else line.allocation_ratio,
             mine.max_unit if line.max_unit is None else line.max_unit,
         )
-        # Both are set with each report, because a client of Placement may have changed them.
+        # Ratio and ``max_unit`` are set with each report, because a client of Placement may have
+        # changed them.
         most = max(1, min(kept[name].max_unit or line.total, line.total))
         inventories[name] = replace(line, allocation_ratio=mine.in_force, max_unit=most)
     if kept != host.kept_ratios:
@@ -320,8 +321,9 @@ def reservation_named(tx: Tx, named: str, project_id: str, now: datetime) -> str
     """Return the id of the reservation that a project names by its id, or by the lease's name.
 
     If ``named`` is an id, return this id, even if no reservation has it. Otherwise, look for the
-    name among the project's leases that have not ended. Leases that others share with the project
-    count only if it has none of this name, so that nobody else can redirect its servers.
+    name among the project's leases that have not ended. If none has the name, look among the leases
+    that other projects share with the project. In this order, no other project can redirect the
+    servers.
 
     Raises :class:`Invalid` for unknown and ambiguous names, and for a lease with several
     reservations.

@@ -1,12 +1,12 @@
 """Manage server groups: their members, and the rules for the members' placement.
 
 Always true: a group and its members belong to one project. A membership is written in the
-transaction that writes the server, here or in a child zone. Deleting a group does not affect its
-servers.
+transaction that writes the server, or records that a child zone has it. Deleting a group does not
+affect its servers.
 
 A zone parent describes its groups with each request. This zone stores such a group when the first
-server joins it, so that later moves keep to its policy. It may have come from several zone parents
-of one tree. Only zones that were told its key can join it.
+server joins it, so that later moves follow its policy. Several zone parents of one tree can use the
+same group, if they know the group's key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from innkeeper.store.transactions import Tx
 
 NAME_OF_PARENTS = "group of a zone parent"
 EMPTY_FOR = timedelta(hours=1)
-"""How long a zone parent's group without members stays: much longer than any boot takes."""
+"""How long a zone parent's group is kept without members. This is much longer than any boot
+takes."""
 
 # Queries that are re-exported unchanged.
 count = server_groups.count
@@ -77,7 +78,7 @@ def delete(tx: Tx, uuid: str) -> None:
 
 
 def give(tx: Tx, uuid: str, project_id: str) -> None:
-    """Let a group belong to another project; its members stay. Raises :class:`NotFound`."""
+    """Give a group to another project. Its members do not change. Raises :class:`NotFound`."""
     server_groups.set_project(tx, get(tx, uuid).id, project_id)
 
 
@@ -111,7 +112,7 @@ def state_of_parent(tx: Tx, told: GroupDefinition) -> GroupState:
     else:
         found = state(tx, group)
     if told.has_members and not found.members and told.policy == GroupPolicy.AFFINITY:
-        # The zone parent knows of members here that this zone does not know.
+        # The zone parent knows that the group has members elsewhere.
         found = replace(found, rule=replace(found.rule, is_elsewhere=True))
     return found
 
@@ -146,7 +147,7 @@ def rule_of(tx: Tx, server_uuid: str) -> GroupState | None:
 
 
 def state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
-    """Return the present state of a group, in which the server ``but`` does not count."""
+    """Return the present state of a group. The server ``but`` does not count as a member."""
     counts = server_groups.member_counts(tx, group.id, but)
     placed = {host: number for host, number in counts.items() if host is not None}
     ahead = server_groups.hosts_ahead(tx, group.id, but)
@@ -168,8 +169,8 @@ def state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
 def joined(group_state: GroupState, hosts: Iterable[str | None]) -> GroupState:
     """Return a group's state with one more member on each of these hosts.
 
-    ``None`` is a member without a host. Requests that share a transaction need this function,
-    because the members from earlier requests are not written yet.
+    ``None`` is a member without a host. The requests of one batch need this function, because the
+    members from its earlier requests are not written yet.
     """
     placed = dict(group_state.rule.members)
     more = 0

@@ -18,8 +18,8 @@ from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 FILTER_HINTS = ("filter", "filters")
 """The hints that name the host filters of a request. A policy rule restricts their use."""
 UNASKED = "pcloud_unasked"
-"""The hint that is stored in addition to ``pcloud`` if the service, not the client, wrote
-``pcloud``. See ``dedications.UNASKED``."""
+"""The hint that is stored in addition to ``pcloud`` if the service wrote ``pcloud`` itself. See
+``dedications.UNASKED``."""
 OF_ALL = frozenset({*FILTER_HINTS, UNASKED})
 """The hints that are always read, independent of the filters in force."""
 OF_FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -82,7 +82,7 @@ def hints_of(reader: Any) -> frozenset[str]:
 def readers(
     filters: Sequence[Any], weighers: Sequence[Any], known: Mapping[str, tuple[str, ...]]
 ) -> Readers:
-    """Return which hints these filters and weighers read."""
+    """Return the hints that these filters and weighers read."""
     by_filters = frozenset(hint for each in filters for hint in hints_of(each)) | OF_ALL
     by_weighers = frozenset(hint for each in weighers for hint in hints_of(each))
     of_any = tuple(

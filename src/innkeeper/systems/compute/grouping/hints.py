@@ -1,9 +1,9 @@
 """Resolve scheduler hints for a request spec. Hints are users' rules for the hosts of servers.
 
-Always true: a hint with another project's server is refused with the same message as a hint with
-an unknown server. The stored hints of a server name pclouds and reservations by id, so a rename
-has no effect on them. Hints with unknown names are stored too, because an operator's own filters
-may read them. See :mod:`innkeeper.systems.compute.grouping.hint_names`.
+Always true: if a hint names a server of another project, the refusal is the same as for an unknown
+server. The stored hints of a server name pclouds and reservations by id, so a rename has no effect
+on them. Hints with unknown names are stored too, because an operator's own filters may read them.
+See :mod:`innkeeper.systems.compute.grouping.hint_names`.
 
 Servers in hints may be in child zones. The zone where the request came in refuses unknown servers.
 The zones below skip servers that they do not have.
@@ -81,7 +81,7 @@ def resolve(
     now: datetime,
     definitions: Definitions | None = None,
 ) -> Resolved:
-    """Resolve the hints of a new request. One from a zone parent has ``definitions``.
+    """Resolve the hints of a new request. A request from a zone parent has ``definitions``.
 
     Raises :class:`Invalid` for unknown or malformed values, for a misspelt hint, and for a known
     hint that no filter in force reads.
@@ -236,7 +236,7 @@ def _homes(
 
 
 def below(tx: Tx, uuids: Collection[str], project_id: str | None) -> dict[str, int]:
-    """Return the child zones of those of these servers that are below this zone, by server id.
+    """Return the child zone of each of these servers that is in a child zone, by server id.
 
     With a ``project_id``, servers of other projects are left out.
     """
@@ -250,11 +250,11 @@ def below(tx: Tx, uuids: Collection[str], project_id: str | None) -> dict[str, i
 def _homes_of_parent(
     tx: Tx, same: Collection[str], different: Collection[str], project_id: str
 ) -> dict[str, str | None]:
-    """Return the hosts of those servers that are in this zone, by server id.
+    """Return the hosts of the servers that are in this zone, by server id.
 
-    The zone where the request came in has checked whose they are. This zone checks again that the
-    zone parent owns those near which it wants servers. Servers to stay away from may also have come
-    from another zone parent of the same tree.
+    The zone where the request came in has checked the owner of each server. This zone checks again
+    that the servers in ``same`` are of this zone parent. The servers in ``different`` may also be
+    of another zone parent.
     """
     found: dict[str, str | None] = {}
     for each in servers.alive(tx, sorted({*same, *different})):
@@ -265,7 +265,7 @@ def _homes_of_parent(
 
 
 def _known_homes(tx: Tx, uuids: Collection[str]) -> dict[str, str | None]:
-    """Return the hosts of those servers that exist in this zone, by server id."""
+    """Return the hosts of the servers that exist in this zone, by server id."""
     return {str(each.uuid): each.host for each in servers.alive(tx, sorted(uuids))}
 
 

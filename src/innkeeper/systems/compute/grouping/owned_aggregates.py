@@ -21,7 +21,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import aggregates as placement_aggregates
 
 NAME_PREFIX, KEY_PREFIX = "Pcloud:", "pcloud:"
-"""The prefix of the names of owned aggregates, and the prefix of the owners' metadata keys."""
+"""The prefix of the names of owned aggregates, and the prefix of the keys that owners keep."""
 
 # Queries that are re-exported unchanged.
 by_uuid = aggregates.by_uuid
@@ -93,7 +93,7 @@ def add_host(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
 
 
 def add_hosts(tx: Tx, row: int, uuid: str, some: Sequence[Host], now: datetime) -> None:
-    """Add several hosts to an aggregate, with as many statements as for one."""
+    """Add several hosts to an aggregate, with a fixed number of statements."""
     ids = [each.provider_id for each in some]
     aggregates.add_hosts(tx, row, [each.id for each in some])
     placement_aggregates.join_all(tx, ids, uuid, now)
@@ -106,7 +106,7 @@ def remove_host(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
 
 
 def remove_hosts(tx: Tx, row: int, uuid: str, some: Sequence[Host], now: datetime) -> None:
-    """Remove several hosts from an aggregate, with as many statements as for one."""
+    """Remove several hosts from an aggregate, with a fixed number of statements."""
     ids = [each.provider_id for each in some]
     aggregates.remove_hosts(tx, row, [each.id for each in some])
     placement_aggregates.leave_all(tx, ids, uuid, now)

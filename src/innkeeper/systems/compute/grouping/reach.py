@@ -1,7 +1,7 @@
-"""Decide which child zones may get the servers of a request, because of its hints and its host.
+"""Decide from a request's hints and forced host which child zones may get its servers.
 
-Always true: a hint that names a host, an address, or dedicated hosts of this zone goes to no other
-zone. Servers near other servers are only asked of the zones that have those servers.
+Always true: if a hint names a host, an address or dedicated hosts, only this zone may get the
+servers. If the servers must be near other servers, only the zones with those servers are asked.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ OF_THIS_ZONE = (
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Which child zones a plan asks, and what they are told of the server group.
+    """The child zones that a plan asks, and the server group as they are told.
 
-    ``children`` are row ids; ``None`` means all children. If servers ``stay_together``, all offers
-    of a plan must come from one zone, because only there they can be on one host.
+    ``children`` are row ids; ``None`` means all children. If servers ``stay_together``, they must
+    be on one host. All offers of a plan must then come from one zone.
     """
 
     children: Collection[int] | None = None
@@ -54,7 +54,7 @@ EVERYWHERE, THIS_ZONE = Reach(), Reach(())
 
 
 def of(tx: Tx, request: BootRequest) -> Reach:
-    """Return which child zones a plan for a request asks."""
+    """Return the child zones that a plan for a request asks."""
     if request.forced_host is not None and hosts.by_names(tx, [request.forced_host]):
         return THIS_ZONE
     if not request.hints:
@@ -97,7 +97,7 @@ def group_here(tx: Tx, request: BootRequest) -> ServerGroup | None:
 
 
 def told_below(tx: Tx, request: BootRequest) -> GroupDefinition | None:
-    """Return what the zones below are told of a request's server group.
+    """Return the definition of a request's server group for the child zones.
 
     Raises :class:`Invalid` for an unknown group.
     """
@@ -113,7 +113,11 @@ def told_below(tx: Tx, request: BootRequest) -> GroupDefinition | None:
 def _with_members(
     tx: Tx, request: BootRequest, group: ServerGroup | None
 ) -> Collection[int] | None:
-    """Return the child zones with members; ``None`` if no zone has a member on a host."""
+    """Return the child zones with members of the group, or ``None`` if it has no placed member.
+
+    The result is empty if members are on hosts of this zone, or in zones that this zone does not
+    know.
+    """
     here: Collection[str | None] = ()
     below: Collection[int] = ()
     if group is not None:
@@ -128,7 +132,10 @@ def _with_members(
 
 
 def _near(tx: Tx, request: BootRequest) -> Collection[int] | None:
-    """Return the child zones with the servers in the hint ``same_host``; ``None`` without one."""
+    """Return the child zones with the servers in the hint ``same_host``.
+
+    Return ``None`` if the request does not have this hint.
+    """
     named = hints.servers_of(request.hints, hints.SAME_HOST)
     if not named:
         return None
@@ -143,11 +150,11 @@ def _near(tx: Tx, request: BootRequest) -> Collection[int] | None:
 def admits(tx: Tx, request: BootRequest, child_ids: Collection[int]) -> bool:
     """Return whether the servers of a request may be built in these child zones, right now.
 
-    With affinity, another batch of the group may have got another place since the plan.
+    Since the plan, another batch may have placed members of an affinity group elsewhere.
     """
     group = group_here(tx, request)
     if group is None:
-        # A zone parent's group that was deleted a moment ago cannot be joined.
+        # Servers cannot join a zone parent's group that was deleted after the plan.
         return told_below(tx, request) is None
     if group.policy != GroupPolicy.AFFINITY:
         return True

@@ -20,12 +20,13 @@ page = agents.page
 def register(
     tx: Tx, context: RequestContext, name: str, driver: str, *, new_id: str, now: datetime
 ) -> Agent:
-    """Register an agent, and return it. A known agent with this name has restarted.
+    """Register an agent, and return it.
 
-    The registration of a known agent does not count as a heartbeat, because its machines may not
-    respond. If the caller has the agent's own credential, the agent then belongs to this
-    credential. Raises :class:`AlreadyExists` if another user's agent has the name, and
-    :class:`Forbidden` for the credential of another agent.
+    If an agent with this name is already registered, it has restarted. Such a registration does not
+    count as a heartbeat, because the agent's machines may not respond. If the caller has the
+    agent's own credential, the agent then belongs to this credential. Raises :class:`AlreadyExists`
+    if another user's agent has the name, and :class:`Forbidden` for the credential of another
+    agent.
     """
     agent_identity = context.agent_identity
     if agent_identity is not None and agent_identity.agent_name != name:
@@ -63,7 +64,7 @@ class AgentHeartbeat:
 
 
 def heartbeats(tx: Tx, beats: Sequence[AgentHeartbeat]) -> list[Refusal | None]:
-    """Record heartbeats together. Their time is that of the latest of them.
+    """Record heartbeats together, all with the time of the latest one.
 
     The answer to a heartbeat may be a :class:`NotFound`, as in :func:`own`.
     """
@@ -76,7 +77,7 @@ def heartbeats(tx: Tx, beats: Sequence[AgentHeartbeat]) -> list[Refusal | None]:
 
 
 def own_together(tx: Tx, callers: Sequence[tuple[RequestContext, str]]) -> list[Agent | Refusal]:
-    """Return the agents for these callers and ids of agents, with refusals as in :func:`own`."""
+    """Return the agent, or the refusal of :func:`own`, for each pair of (caller, agent id)."""
     known = agents.among(tx, sorted({AgentId(agent_id) for _, agent_id in callers}))
     return [_own_or_refusal(known, *each) for each in callers]
 

@@ -77,9 +77,10 @@ def apply(
     ids: IdSource,
     now: datetime,
 ) -> None:
-    """Apply reports of different hosts that their agents may report, except for their servers.
+    """Apply reports about different hosts, but not the servers in the reports.
 
-    ``known`` has the hosts that exist, and ``agent_of`` the agent of each host, by name.
+    The caller has checked that the agents may report these hosts. ``known`` has the existing hosts
+    by name. ``agent_of`` has the agent of each host by name.
     """
     before = hosts.reported(tx, [each.id for each in known.values()])
     registered = registration.register(

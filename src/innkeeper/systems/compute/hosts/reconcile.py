@@ -39,7 +39,7 @@ LOST = "The host came back without this server."
 
 If the server reappears, this fault shows that it was lost before."""
 WAS = "was"
-"""The key in the fault of a lost server whose value is the server's former status."""
+"""The key of the server's former status in the fault of a lost server."""
 STATUS_OF = {
     Power.RUNNING: Status.ACTIVE,
     Power.PAUSED: Status.PAUSED,

@@ -1,7 +1,7 @@
 """Apply the reports of many agents about their hosts together.
 
 Always true: the effect of each report is the same as if it were applied alone. Agents repeat their
-reports every few minutes, mostly unchanged, so these are the ones that share their statements.
+reports every few minutes, mostly unchanged. Only such repeated reports share statements.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from innkeeper.store.transactions import Tx, step
 from innkeeper.systems.compute.hosts import agents, hosts
 
 FIRST_LINES = 2
-"""The first report of an agent has the servers of its hosts, and may have new hosts. Storing a new
-host takes five times as long as comparing a known one."""
+"""The weight of a host in the first report of an agent; a host in a repeated report weighs 1. The
+first report has servers, and may have new hosts. Storing a new host takes five times as long as
+comparing a known one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class AgentReport:
 
 
 def line_count(reports: Sequence[HostReport]) -> int:
-    """Return about how many rows reports change, for the size of a batch of commands."""
+    """Return about how many rows reports change. This limits the size of a batch of commands."""
     return sum(1 if each.servers is None else FIRST_LINES for each in reports)
 
 
@@ -76,8 +77,8 @@ def _repeated(
 ) -> dict[int, list[Reported] | Refusal]:
     """Apply the reports about hosts that their agents have reported before, without servers.
 
-    Return the answers by the report's index. All other reports, and all of them after a refusal,
-    must be applied alone.
+    Return the answers by the report's index. All other reports must be applied one by one. After a
+    refusal, the result is empty, and all reports must be applied one by one.
     """
     known = host_rows.by_names(tx, {host.name for each in reports for host in each.hosts})
     chosen: list[int] = []
@@ -92,7 +93,7 @@ def _repeated(
         return {}
     agent_of = {name: known[name].agent_id for name in merged}
     first = reports[chosen[0]]
-    # The defaults are those of the service, so all reports have the same ones.
+    # All reports have the same defaults, which are those of the service.
     now = max(reports[i].now for i in chosen)
     with suppress(Refusal), step(tx):
         only = {name: known[name] for name in merged}

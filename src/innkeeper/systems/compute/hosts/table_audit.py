@@ -42,7 +42,8 @@ def compare(tx: Tx, context: DecisionContext, first_row: int) -> Compared:
     pools = set[ProviderId]() if start else set(table.pools.index_of)
     stored = HostTable()
     stored.knows_servers = table.knows_servers
-    # The memberships of hosts near pools are slow to load. They are neither loaded nor compared.
+    # It is slow to load which aggregates the hosts near pools belong to. These memberships are
+    # neither loaded nor compared.
     stored.knows_memberships = True
     loader.load(tx, stored, ids | pools)
     differing = differences_of_some(table, stored, ids)

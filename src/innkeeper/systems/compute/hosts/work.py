@@ -41,8 +41,9 @@ SWEEP_MAX = 500
 """The maximum number of orders that one sweep ends. Ending 500 builds takes up to 0.2 s, during
 which all other writes wait."""
 FAILURE_LINES = 4
-"""The result of a failed build moves allocations, a server and an order to another host. It takes
-four to eight times as long as that of a build that succeeded."""
+"""The weight of a failed result; a successful result weighs 1. After a failed build, allocations,
+the server and the order move to another host. This takes four to eight times as long as the result
+of a successful build."""
 KEPT_S = 24 * 3600.0
 """How long an order that has ended is kept as history, in seconds."""
 TOPIC = orders.TOPIC
@@ -145,7 +146,7 @@ class ResultsReport:
 
 
 def line_count(results: Sequence[Result]) -> int:
-    """Return about how many rows results change, for the size of a batch of commands."""
+    """Return about how many rows results change. This limits the size of a batch of commands."""
     return sum(1 if each.is_ok else FAILURE_LINES for each in results)
 
 
@@ -164,7 +165,7 @@ def record_together(tx: Tx, reports: Sequence[ResultsReport]) -> list[Recorded |
         for agent, report in zip(found, reports, strict=True)
         if isinstance(agent, Agent)
     ]
-    # The settings are those of the service, so all reports have the same ones.
+    # All reports have the same settings, which are those of the service.
     now = max(each.now for each in reports)
     recorded = iter(_record(tx, accepted, now, reports[0].settings))
     return [each if isinstance(each, Refusal) else next(recorded) for each in found]
@@ -201,7 +202,7 @@ def _record(
             order = known.get(each.order_id)
             is_new = order is not None and order.agent_id == agent_id
             if order is not None and is_new:
-                # Removed, so that only its first result is new.
+                # The order is removed, so that only its first result counts as new.
                 del known[each.order_id]
                 ended.append((order, each))
             recorded.append((each.order_id, is_new))

@@ -42,8 +42,8 @@ def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -
         and (each.host is None or (each.host, True) == results[each.uuid])
     ]
     places = {each.uuid: each.host for each in alive}
-    # The owner of a server that is still on this host can delete it again. Nobody can remove the
-    # remains of a build, so the order is repeated, but not at once.
+    # If the server belongs on this host, its owner can delete it again. Remains of a build have no
+    # owner who could delete them, so a later sweep repeats the order.
     left = [
         NewOrder(order.agent_id, order.host, order.server_uuid, OrderKind.DESTROY, is_held=True)
         for order, result in plain
@@ -116,9 +116,10 @@ def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
 
 
 def repeat_destroys(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Repeat orders to destroy what builds left, if they failed before a time.
+    """Repeat failed orders to destroy the remains of builds. Return their number.
 
-    Return their number. A server that is on the host again by now is not destroyed.
+    Only orders that failed before the time ``before`` are repeated. If the server is on the host
+    again, or is moving from or to it, the order is dropped.
     """
     found = orders.clearing_held_since(tx, before, limit)
     if not found:

@@ -139,14 +139,13 @@ def demand_there(tx: Tx, server: Server, now: datetime) -> None:
 def stranded_by(tx: Tx, pcloud: str) -> list[Stranded]:
     """Return the offloaded servers that could not be unshelved if this pcloud were deleted.
 
-    The hints of these servers name no other pcloud that their project may use. Servers of
-    projects that may not use this pcloud are left out, because they cannot be unshelved anyway.
-    Servers that the pcloud took automatically are left out too, because they may use ordinary
-    hosts.
+    The hints of these servers name no other pcloud that their project may use. Servers of projects
+    that may not use this pcloud are left out, because they cannot be unshelved anyway. Servers that
+    the pcloud took automatically are left out too, because they may use ordinary hosts.
 
     The result may be wrong after the transaction, and lacks servers whose changes are not committed
-    yet. A server that the result lacks cannot be unshelved until its project changes the server's
-    dedicated hosts.
+    yet. If the result lacks a stranded server, this server cannot be unshelved until its project
+    changes its dedicated hosts.
     """
     found = [
         (uuid, project_id, dedications.named(hints))

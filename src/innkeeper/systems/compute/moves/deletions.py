@@ -81,8 +81,8 @@ def delete_these(
     """
     down_s, count = service_down_time_s, 0
     for uuid in uuids:
-        # A server may have been deleted by now. Other refusals may follow writes, and must roll
-        # the transaction back.
+        # The server may already be deleted. Any other refusal must roll the transaction back,
+        # because it may come after writes.
         with suppress(NotFound):
             delete(
                 tx, uuid, now, service_down_time_s=down_s, may_override=True, initiator=initiator

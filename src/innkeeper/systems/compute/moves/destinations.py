@@ -56,7 +56,7 @@ def elsewhere(
     """Return another host for a server: the host ``wanted``, or else the best host.
 
     Return the reason if no host is valid. The scheduler does not check a forced host. Raises
-    :class:`Conflict` if a forced host is down or dedicated to others.
+    :class:`Conflict` if a forced host is down, or if its dedication excludes the server.
     """
     spec = request_resolver.spec_of_server(
         tx,
@@ -73,8 +73,8 @@ def elsewhere(
         raise Conflict(f"Compute service of {wanted.name} is unavailable at this time.")
     if context.is_others(spec, wanted.name):
         raise Conflict(
-            f"Compute host {wanted.name} is not for this server: it is dedicated to others, or "
-            "not among the hosts that the server names."
+            f"Compute host {wanted.name} cannot take this server: the host is dedicated to others, "
+            "or does not belong to the pcloud or reservation that the server requires."
         )
     # The claim checks whether the host has enough free capacity.
     amounts = {wanted.provider_id: _by_class(context, spec)}

@@ -3,8 +3,9 @@
 First the destination prepares (order ``expect``), then the source sends (order ``send``).
 Afterwards the server is on the destination, and nothing of it is left on the source.
 
-May be false: that a server whose send order timed out is on its recorded host. The allocations on
-both hosts are kept until the source reports, or the server is reset or deleted.
+May be false: a server is on its recorded host. If the send order timed out, the server may be on
+either host. The allocations on both hosts are then kept until the source reports, or the server is
+reset or deleted.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def _settled(migration: Migration, server: Server) -> dict[str, Any]:
 
 
 def give_up_waiting(tx: Tx, order: OpenOrder, message: str, now: datetime) -> None:
-    """Set a server whose send order timed out to ERROR, and order the source to abort.
+    """If a server's send order timed out, set the server to ERROR and order the source to abort.
 
     The send order stays open, because only its result tells which host has the server.
     """

@@ -59,8 +59,8 @@ def resize(
 ) -> Moved:
     """Begin to resize a server. It usually moves to another host.
 
-    A zone parent's flavor is ``told``, and is not looked up here. Raises :class:`Invalid` for a
-    flavor that the server cannot have, and :class:`QuotaExceeded`.
+    ``told`` is the flavor of a zone parent, which is not looked up here. Raises :class:`Invalid`
+    for a flavor that the server cannot have, and :class:`QuotaExceeded`.
     """
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, MOVABLE)
@@ -137,7 +137,7 @@ def _check_fit(tx: Tx, server: Server, flavor: Flavor, *, is_told: bool) -> None
     if flavor.disk_gb == 0 and server.flavor["disk_gb"] != 0:
         raise Invalid("Resize to zero disk flavor is not allowed.")
     if is_told:
-        # The image of a zone parent's server is not looked up here either.
+        # A zone parent's image is not looked up either, so its minimum sizes are not checked.
         request_resolver.check_slots(
             tx, demands.of(flavor, {}), flavor.flavor_id, server.project_id
         )

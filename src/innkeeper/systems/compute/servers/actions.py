@@ -1,8 +1,8 @@
 """Begin and end actions on servers, and queue their orders for agents.
 
-Always true: an action begins only in a state that permits it. The beginning is recorded, and
-changes the server's row by compare-and-update. If two actions begin concurrently, one of them is
-refused.
+Always true: an action begins only in a state that permits it. To begin an action, the code records
+it and changes the server's row by compare-and-update. If two actions begin concurrently, one of
+them is refused.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Attach volumes to servers and detach them, and apply the results of orders about volumes.
 
-Always true: a result is applied in the transaction that ends its order, and only to the state that
-the order belongs to. A volume whose connection may be left on a host stays ``detaching`` until the
-agent has confirmed that nothing is left.
+Always true: a result is applied in the transaction that ends its order, and only if the attachment
+or volume still has the status that belongs to this order. A volume whose connection may be left on
+a host stays ``detaching`` until the agent has confirmed that nothing is left.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def attach(
     if home is not None:
         _demand_reach(tx, volume, server, home, crosses_zones=crosses_zones)
     mine = attachments.of_servers(tx, [server.uuid])
-    # A server that boots from no volume has its own disk there.
+    # If a server does not boot from a volume, its own root disk has this path.
     taken = [attachments.ROOT_DEVICE, *(each.device for each in mine)]
     if wanted.device is not None and wanted.device in taken:
         raise Invalid(f"The supplied device path ({wanted.device}) is in use.")
@@ -158,8 +158,8 @@ def detach(tx: Tx, uuid: str, initiator: Initiator, volume_uuid: str, *, now: da
 def with_hosts(tx: Tx, mine: Iterable[Attachment]) -> list[Attachment]:
     """Return attachments with the hosts on which their servers are now.
 
-    An attachment keeps the host where it was made. The server may have moved since, and an
-    attachment that was made with the server has none.
+    A stored attachment has the host on which it was made. The server may have moved since. An
+    attachment that was made with its server has no host.
     """
     found = list(mine)
     by_agents = [each for each in found if each.origin == AttachOrigin.SERVER]
@@ -205,18 +205,21 @@ def apply_attach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
     elif not result.is_late:
         attachments.remove(tx, [attachment], now)
     else:
-        # The volume may be connected. Nobody else may have it before it is not.
+        # The volume may be connected. It is not free before the agent has disconnected it.
         changed = attachments.change(tx, attachment, {"status": AttachStatus.DETACHING}, now)
         kind, subject = OrderKind.DETACH_VOLUME, order.server_uuid
         actions.give_order(tx, order.host, subject, kind, order_body(tx, changed), now)
 
 
 def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of an order to detach a volume. After a failure it is still attached.
+    """Apply the result of an order to detach a volume.
 
-    A volume that was to be deleted by force is then not deleted. It stays ``detaching``, and the
-    sweep orders the agent again, if the attachment was never confirmed. It also does if another
-    host, from or to which the server moved, has not cleaned up yet.
+    After a failure, the volume is attached again. If it was to be deleted by force, it is not
+    deleted.
+
+    In two cases, the attachment stays ``detaching``, and the sweep orders the agent again. One case
+    is a failure to detach an attachment that was never confirmed. The other case is a success while
+    another host of the server's moves has not cleaned up yet.
     """
     actions.end_by(tx, order, result, now)
     attachment = _subject(tx, order)
@@ -241,7 +244,7 @@ def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
 
 
 def apply_make(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of an order to make a volume. Build orders that wait for it go on."""
+    """Apply the result of an order to make a volume. Settle the builds that wait for it."""
     volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
     if volume is None or volume.status != VolumeStatus.CREATING:
         return

@@ -79,9 +79,10 @@ def _is_ordered(tx: Tx, attachment: Attachment) -> bool:
 
 
 def release(tx: Tx, volume: Volume, now: datetime) -> None:
-    """Begin to detach a volume that is about to be deleted by force from all servers.
+    """Begin to detach a volume from all servers, because it is about to be deleted by force.
 
-    Servers that wait for the volume to be made fail. Raises the errors of :func:`disconnect`.
+    The builds of servers that wait for the volume to be made fail. Raises the errors of
+    :func:`disconnect`.
     """
     attaching.fail_waiting(tx, volume.uuid, now)
     for each in attachments.of_volumes(tx, [volume.uuid]):
@@ -93,7 +94,7 @@ def sweep(tx: Tx, before: datetime, now: datetime) -> int:
     """Clean up attachments that nothing else would end. Return their number.
 
     These are attachments of servers that do not exist, and attachments whose order was withdrawn
-    because their server moved. Its agent may have carried out the order nevertheless.
+    because their server moved. The agent may have carried out such an order nevertheless.
     """
     orphans = attachments.without_server(tx, before, SWEEP_MAX)
     for uuid in sorted({each.server_uuid for each in orphans if each.server_uuid is not None}):
@@ -109,7 +110,7 @@ def sweep(tx: Tx, before: datetime, now: datetime) -> int:
     gone = {each.server_uuid for each in orphans}
     ended = [each for each in stuck if each.server_uuid not in about | gone]
     for each in ended:
-        # A server that is being moved is not ready; the next sweep will find it.
+        # The server is being built or moved. The next sweep tries again.
         with suppress(VolumeBusy):
             disconnect(tx, each, now)
     return len(orphans) + len(ended)

@@ -102,7 +102,8 @@ def _switch(switch: Switch, tx: Tx, uuid: str, initiator: Initiator, *, now: dat
     actions.order_home(tx, server, switch.kind, body, initiator.request_id, now)
 
 
-# These are called with (tx, uuid, initiator, now=...), and raise the errors of actions.admit.
+# These functions are called with (tx, uuid, initiator, now=...). They raise the errors of
+# actions.admit.
 stop = partial(_switch, STOP)
 start = partial(_switch, START)
 pause = partial(_switch, PAUSE)

@@ -39,7 +39,7 @@ BUSYNESS = frozenset({"status", "task_state", "provider_id"})
 FAULT_CHARS_MAX = 4000
 """The maximum length of a fault's message, in characters. The agent's log has the full message."""
 COUNTED = "counted"
-"""The key in a fault whose value is the message for administrators."""
+"""The key of the message for administrators in a fault."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,8 @@ class ResourceTypes:
     ) -> tuple[ReservationRequest, ...]:
         """Turn the reservations of a request into demands; ``uuids`` are the ids to create.
 
-        ``total`` has the requirements that count beside those of the new reservations.
-        Raises :class:`Invalid` for a type that is not loaded, and :class:`PluginFailed`.
+        ``total`` has other requirements, which also count against the limits. Raises
+        :class:`Invalid` for a type that is not loaded, and :class:`PluginFailed`.
         """
         total = total or Total()
         found: list[ReservationRequest] = []
@@ -54,7 +54,8 @@ class ResourceTypes:
                 raise Invalid("Missing parameter resource_type")
             kind = self._named(each["resource_type"])
             resolved = kind.resolve(tx, _parameters(each), project_id)
-            # Checked before the next one is parsed, so a refused request takes little time.
+            # The total is checked before the next reservation is parsed, so a refusal takes little
+            # time.
             total.add(resolved.demand.requirements)
             found.append(ReservationRequest(uuid, kind.NAME, resolved.demand, resolved.parameters))
         return tuple(found)
@@ -99,9 +100,9 @@ BUILT_IN = ResourceTypes(TYPES.values())
 
 
 def types_of(tx: Tx, names: Iterable[str]) -> ResourceTypes:
-    """Return the resource types that the settings name. Each of an operator's own is tried.
+    """Return the resource types that the settings name. Each of the operator's own types is tested.
 
-    Raises ``ValueError`` for a name that leads to no usable type.
+    Raises ``ValueError`` for a name without a usable type.
     """
     found: dict[str, ResourceType] = {}
     try:
