@@ -29,9 +29,9 @@ from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.leases.refusals import DATE
 
 LEASES_MAX = 100
-"""Per series."""
+"""The maximum number of leases of one series."""
 HOLDS_MAX = 5000
-"""Hosts of all leases of a series together."""
+"""The maximum number of hosts that all leases of a series hold together."""
 ENDED_AT_ONCE = 5
 """The number of leases that one transaction ends."""
 OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED)
@@ -39,7 +39,9 @@ OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED)
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """How a lease is repeated: after each ``period``, ``count`` times or ``until`` a last start.
+    """How a lease is repeated.
+
+    It is repeated after each ``period``: either ``count`` times, or ``until`` a last start.
 
     With ``may_skip``, windows in which the lease does not fit are left out. Otherwise, the lease
     must fit in all windows.
@@ -100,8 +102,8 @@ def create(
     """Create the leases of a series, each with :func:`.leases.create`.
 
     With ``may_skip``, leases that do not fit or that exceed a quota are left out. If no lease is
-    left, this raises the first error. Without it, the error says which lease does not fit, and the
-    earliest first start with which all leases would fit.
+    left, this raises the first error. Without ``may_skip``, the error says which lease does not
+    fit, and the earliest first start with which all leases would fit.
     """
     made: list[Lease] = []
     skipped: list[SkippedWindow] = []
@@ -119,7 +121,7 @@ def create(
             errors.append(error)
             skipped.append(SkippedWindow(each.window, error.message))
         else:
-            # At once: all other writers wait for this transaction.
+            # This is checked after each lease, because all other writers wait for this transaction.
             held += _held_by(tx, made[-1])
             if held > holds_max:
                 raise Invalid(f"The leases of a series hold at most {holds_max} hosts together.")
@@ -190,7 +192,7 @@ def end_some(
     """
     found = leases_of(tx, series_uuid)
     running = [each for each in found if each.status not in OVER and may_end(each)]
-    # The last ones first, so that no lease begins in the meantime.
+    # The last leases end first, so that no lease begins in the meantime.
     for each in running[::-1][:ENDED_AT_ONCE]:
         leases.delete(tx, each, context)
     return max(0, len(running) - ENDED_AT_ONCE)

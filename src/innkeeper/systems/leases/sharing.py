@@ -59,8 +59,8 @@ def change(
     """Change the options of a lease.
 
     With ``may_give``, a new owner gets the lease at once. Otherwise, the lease is offered to the
-    project, which may accept it. The present owner as the new one changes nothing, as clients send
-    back what they read. Raises :class:`Invalid` for a lease that is over.
+    project, which may accept it. If the project is already the owner, nothing changes, because
+    clients send back what they read. Raises :class:`Invalid` for a lease that is over.
     """
     if not options:
         return lease
@@ -147,7 +147,7 @@ def _give_group(tx: Tx, reservation: Reservation, receiver: str) -> None:
     try:
         groups.give(tx, reservation.group_uuid, receiver)
     except NotFound:
-        # The former owner deleted it.
+        # The former owner deleted the group.
         return
 
 
@@ -161,7 +161,7 @@ def _set_users(tx: Tx, lease: Lease, after: set[str], context: LeaseContext) -> 
     for each in begun:
         if not each.is_whole:
             _set_access(tx, each, before, after)
-    # The host table has the projects of each dedicated host, and reads them again.
+    # The new generations make the host table read the projects of these dedicated hosts again.
     held = holds.of_reservations(tx, [each.id for each in begun if each.is_whole])
     rows = {each.host_id for some in held.values() for each in some if each.is_active}
     ids = [each.provider_id for each in freepool.members(tx, rows).values()]

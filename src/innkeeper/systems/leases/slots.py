@@ -79,7 +79,7 @@ def set_count(tx: Tx, reservation: str, host: Host, count: int, now: datetime) -
 
 
 def first(tx: Tx, some: Sequence[Host], most: int) -> list[Host]:
-    """Return the first of these hosts, of which at most ``most`` lack the child provider."""
+    """Return the first of these hosts, with at most ``most`` hosts that lack the child provider."""
     known = inventories_of_class.known(tx, [child_of(each) for each in some])
     new = [child_of(each) not in known for each in some]
     return [each for place, each in enumerate(some) if sum(new[: place + 1]) <= most]
@@ -101,7 +101,8 @@ def _inventory(count: int) -> Inventory:
 def remove(tx: Tx, reservation: str, some: Sequence[Host], now: datetime, most: int) -> list[Host]:
     """Take the slots of a reservation from hosts where servers use none.
 
-    Slots are taken from at most ``most`` hosts. Returns the hosts that have none any more.
+    Slots are taken from at most ``most`` hosts. Returns the hosts that no longer have slots of the
+    reservation.
     """
     children = [child_of(each) for each in some]
     left = inventories_of_class.remove_unused(tx, slot_class(reservation), children, now, most)

@@ -3,7 +3,8 @@
 Source: the update rules of Blazar; ADR 0035.
 
 Always true: a change is written completely or not at all. A reservation that has begun keeps all
-its hosts and slots, and may get more. So does one that still waits for some of its hosts.
+its hosts and slots, and may get more. This also applies to a reservation that still waits for some
+of its hosts.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ class LeaseChange:
 class _Part:
     """A reservation with its new demand. ``reservation`` is ``None`` if it is new.
 
-    ``units`` are its units by host; those on ``active`` hosts were handed over. ``left`` are failed
-    hosts that it holds without units.
+    ``units`` are its units by host. The units on ``active`` hosts were handed over. ``left`` are
+    failed hosts that the reservation holds without units.
     """
 
     reservation: Reservation | None
@@ -213,7 +214,8 @@ def _parts(tx: Tx, lease: Lease, wanted: LeaseChange, context: LeaseContext) -> 
         _Part(
             each,
             requests[each.id],
-            # Hosts without units only have servers left, and stay until the lease ends.
+            # Hosts without units have only old servers of the lease, and are held until the lease
+            # ends.
             {hold.host_id: hold.units for hold in held[each.id] if hold.units},
             frozenset(hold.host_id for hold in held[each.id] if hold.is_active),
             frozenset(hold.host_id for hold in held[each.id] if not hold.units),
@@ -233,9 +235,10 @@ def _choose(
     *,
     has_begun: bool,
 ) -> list[list[ChosenHost]]:
-    """Choose units for all parts. Raises :class:`NotEnough` with what would fit instead.
+    """Choose units for all parts.
 
-    That is another window, or another end of a lease that ``has_begun``.
+    Raises :class:`NotEnough`, which says what would fit instead: another window, or another end if
+    the lease ``has_begun``.
     """
     for part in parts:
         if part.is_live and part.demand.units_max < part.present:
@@ -265,7 +268,7 @@ def _choose(
 
 
 def _left(tx: Tx, part: _Part) -> list[ChosenHost]:
-    """Return the failed hosts that a reservation has without units, which it holds all the same."""
+    """Return the failed hosts that a reservation still holds, but without units."""
     some = [freepool.member(tx, host) for host in sorted(part.left)]
     return [ChosenHost(each.id, each.provider_id, each.provider_uuid, 0) for each in some]
 

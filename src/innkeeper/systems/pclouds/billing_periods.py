@@ -1,4 +1,4 @@
-"""List and add up billing periods: projects pay for the time of whole hosts, used or unused.
+"""List and add up billing periods. Projects pay for the time of whole hosts, used or unused.
 
 Always true: the owner of a pcloud pays for a host from the host's allocation to its release. The
 price is the number of units at the allocation. It does not depend on the servers on the host.

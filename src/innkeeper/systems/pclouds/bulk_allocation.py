@@ -5,7 +5,7 @@ step stores which hosts have been allocated so far. If a client repeats the requ
 with the remaining hosts. Two clients with the same token take turns. Failures are not stored,
 because a repeated request may find free hosts.
 
-May be false: that an aborted request without a token allocated no hosts.
+May be false: an aborted request without a token has allocated no hosts.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def update(
 
 
 def _add_changes(tx: Tx, pcloud: Pcloud, now: datetime) -> None:
-    # A change row for one host is not enough: it might leave before other processes read the row.
+    # A change row for one host is not enough: this host might leave before other processes read it.
     changes.add_always_read(tx, pcloud_hosts.provider_ids(tx, pcloud.id), now)
 
 

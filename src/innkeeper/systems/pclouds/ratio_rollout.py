@@ -3,8 +3,8 @@
 Always true: a rollout changes hosts in the order of their rows, and stores the row that it has
 reached. The hosts up to this row have the pcloud's new ratios. Without a rollout, all hosts of the
 pcloud have its ratios. A host gets these ratios when it joins the pcloud, and loses them when it
-leaves. The ratios are stored before the first step. Each step applies the stored ratios, also after
-a crash.
+leaves. The ratios are stored before the first step, and each step applies the stored ratios. So a
+rollout continues after a crash.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A project that replaces a broken host pays only for the new host. Suppose that t
 never billed again. A project could then replace hosts during maintenance, and keep the old hosts
 and their servers without paying.
 
-May be false: that a project uses no more units than its quota. A host that returns to service is
-billed even if this exceeds the quota. New allocations then fail until the usage is low enough.
+May be false: a project uses no more units than its quota. A host that returns to service is billed
+even if this exceeds the quota. New allocations then fail until the usage is low enough.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@ does not delay other pclouds. A released host has been empty for the time that t
 Growing and shrinking do not undo each other, because both use the same test for full hosts. A new
 host is empty, and thus not full. A host is released only if another host is not full.
 
-May be false: that a pcloud has as many hosts as its policy requires. There may be no more free
-hosts, or the quota may be used up. If a pcloud cannot grow, this is recorded once, and growing is
-retried.
+May be false: a pcloud has as many hosts as its policy requires. There may be no more free hosts, or
+the quota may be used up. If a pcloud cannot grow, this is recorded once, and growing is retried.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def leave(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
 
 
 def join_all(tx: Tx, ids: Collection[ProviderId], aggregate: str, now: datetime) -> None:
-    """Add providers to an aggregate, with as many statements as for one. See :func:`join`."""
+    """Add providers to an aggregate, with a fixed number of statements. See :func:`join`."""
     before = provider_details.aggregates_of_all(tx, ids)
     new = {each: _after(has, [aggregate]) for each, has in before.items() if aggregate not in has}
     providers.advance_all(tx, new, now)
@@ -91,7 +91,7 @@ def join_all(tx: Tx, ids: Collection[ProviderId], aggregate: str, now: datetime)
 
 
 def leave_all(tx: Tx, ids: Collection[ProviderId], aggregate: str, now: datetime) -> None:
-    """Remove providers from an aggregate, with as many statements as for one. See :func:`leave`."""
+    """Remove providers from an aggregate, with a fixed number of statements. See :func:`leave`."""
     before = provider_details.aggregates_of_all(tx, ids)
     members = [each for each, has in before.items() if aggregate in has]
     providers.advance_all(tx, members, now)

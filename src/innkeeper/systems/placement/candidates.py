@@ -2,7 +2,7 @@
 
 Always true: a search sees every write that was acknowledged before the search began.
 
-May be false: that a candidate can still be claimed. Only the claim checks this.
+May be false: a candidate can still be claimed. Only the claim checks this.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Add and remove inventories of one class on many providers, with as many statements as for one.
+"""Add and remove inventories of one class on many providers, with few statements.
 
 Always true: a write advances the generations of the providers that it changes. The providers have
 no servers, so no ratios are set on them.
@@ -18,7 +18,7 @@ from innkeeper.systems.placement import providers
 
 
 def known(tx: Tx, uuids: Collection[str]) -> set[str]:
-    """Return those of these uuids that providers have."""
+    """Return the uuids among these that belong to providers."""
     return set(_ids(tx, uuids))
 
 
@@ -44,7 +44,7 @@ def remove_unused(
     """Remove the inventories of a class from providers where nothing of it is allocated.
 
     At most ``most`` inventories are removed. Returns the uuids of the providers that still have
-    one. Unknown uuids are skipped.
+    such an inventory. Unknown uuids are skipped.
     """
     ids = _ids(tx, uuids)
     class_id = names.class_ids(tx, [class_name]).get(class_name)

@@ -82,7 +82,7 @@ def _broken(ratio: float, after: Inventory | None) -> str | None:
 
 
 def held_among(tx: Tx, ids: Collection[ProviderId]) -> set[ProviderId]:
-    """Return those of these providers in whose trees any consumer has allocations."""
+    """Return the providers among these whose trees have allocations."""
     return allocations.held_trees(tx, ids)
 
 

@@ -1,8 +1,8 @@
 """Repair what the audit of the placement room finds.
 
 Always true: each function gets the keys of findings and checks these findings again in its own
-transaction. It repairs the findings that still exist, and returns a text about each repair. It
-skips doubtful cases, and deletes no allocations.
+transaction. It repairs the findings that still exist, and returns a text about each repair. No
+function repairs doubtful cases or deletes allocations.
 """
 
 from __future__ import annotations

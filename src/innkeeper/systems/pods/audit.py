@@ -19,7 +19,7 @@ _FROM_BACKUP = "Restore the pod tables from a backup; they were edited by hand."
 _BY_HAND = "End the binding by hand; the next request of the project chooses a pod."
 ONE_ACTIVE = _invariant(
     "two-active-bindings",
-    "a project and group has one active binding in an availability zone at most",
+    "a project and group has at most one active binding in an availability zone",
     _BY_HAND,
 )
 KEYS = _invariant(
@@ -44,7 +44,7 @@ LOST_ROUTING = _invariant(
 UNDECIDED = _invariant(
     "undecided-create",
     "within an hour, it is known whether a pod has made a server or volume",
-    "Make sure that the pod answers. The rest happens by itself.",
+    "Make sure that the pod answers. The service then finds out what the pod has made.",
 )
 INVARIANTS = (ONE_ACTIVE, KEYS, OVERLAP, GAP, NO_POD, LOST_ROUTING, UNDECIDED)
 SETTLE_TASK = "pod_settles"
@@ -62,7 +62,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
         yield NO_POD.broken(uuid, f"the pod of binding {uuid} does not exist")
     for row_id, resource_type, top_id in audit.routings_without_pod(tx):
         yield LOST_ROUTING.broken(row_id, f"the pod of {resource_type} {top_id} does not exist")
-    # The time of the last look, because nothing is decided while no service runs.
+    # The time of the last look counts, because nothing is decided while the service does not run.
     last = periodic.last_turn(tx, SETTLE_TASK)
     if last is None:
         return

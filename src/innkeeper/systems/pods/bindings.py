@@ -3,11 +3,12 @@
 Always true: a project and group has at most one active binding in each availability zone, and its
 bindings there do not overlap. When a binding moves, the old one ends when the new one starts.
 
-May be false: that a chosen pod has room. Its measurement may be a day old.
+May be false: a chosen pod has room. Its measurement may be a day old.
 
-The unique columns of the table decide between writers. A writer that loses gets an error of the
-database, which ends its transaction; the engine repeats the write, which then finds the binding of
-the other writer. Source: the seed *Dynamic Pod Binding*; ADR 0039.
+If two writers bind at the same time, unique columns of the table admit only one of them. The other
+writer gets an error of the database, which ends its transaction. The engine then repeats this
+write, which finds the binding of the first writer. Source: the seed *Dynamic Pod Binding*; ADR
+0039.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ every_active = bindings.every_active
 
 
 class NoPod(Conflict):
-    """No pod passes all filters. ``verdicts`` say why each pod was refused, to administrators."""
+    """No pod passes all filters. ``verdicts`` tell administrators why each pod was refused."""
 
     code = "no_pod"
 
@@ -53,7 +54,7 @@ class NoPod(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class ChosenPod:
-    """The pod for a request. ``binding`` is the active one that is kept, if any."""
+    """The pod for a request. ``binding`` is the project's active binding to this pod, if any."""
 
     pod: Pod
     binding: PodBinding | None
@@ -61,9 +62,9 @@ class ChosenPod:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedPods:
-    """What the policy says about all pods for a request, and what would follow.
+    """What the policy says about all pods for a request, and which pod would be chosen.
 
-    ``bound`` are the pods that the project is bound to, and ``chosen`` the one that takes the
+    ``bound`` are the pods that the project is bound to. ``chosen`` is the pod that would take the
     request.
     """
 
@@ -78,8 +79,8 @@ def table_of(
 ) -> PodTable:
     """Return the columns of all pods.
 
-    ``changed`` replaces pods, by their ids, and ``added`` are pods that do not exist yet. What this
-    service placed in a pod since its measurement counts as used there.
+    ``changed`` has pods by id, which replace the stored ones. ``added`` has pods that do not exist
+    yet. Amounts that this service placed in a pod after the pod's measurement count as used.
     """
     known = [(changed or {}).get(each.uuid, each) for each in pods.every(tx)]
     newest = measurements.newest(tx)
@@ -100,7 +101,7 @@ def group_of_specs(tx: Tx, specs: Mapping[str, str], keys: Sequence[str]) -> str
 
 
 def choose(tx: Tx, policy: PodPolicy, request: PodRequest) -> ChosenPod:
-    """Return the pod for a request, without binding.
+    """Return the pod for a request, without binding the project to it.
 
     Raises :class:`UnknownPlace` for an availability zone without pods, and :class:`NoPod`.
     """
@@ -110,7 +111,7 @@ def choose(tx: Tx, policy: PodPolicy, request: PodRequest) -> ChosenPod:
 def bind(
     tx: Tx, policy: PodPolicy, request: PodRequest, *, ids: IdSource, now: datetime
 ) -> tuple[PodBinding, bool]:
-    """Return the active binding for a request, and whether it is new.
+    """Return the active binding for a request, and whether the binding is new.
 
     Raises the errors of :func:`choose`.
     """
@@ -141,9 +142,10 @@ def bind_to(
 def follow(
     tx: Tx, request: PodRequest, pod: Pod, begun_at: datetime, *, ids: IdSource, now: datetime
 ) -> PodBinding | None:
-    """Bind a project to the pod that has accepted a request. Return a binding that is new.
+    """Bind a project to the pod that has accepted a request. Return the binding if it is new.
 
-    A binding in the same availability zone that is newer than the request is kept.
+    If the project has a binding in this availability zone that began after the request, that
+    binding is kept.
     """
     history = _History.of(tx, request.project_id, request.group)
     for each in history.active:
@@ -178,7 +180,7 @@ def get(tx: Tx, uuid: str) -> PodBinding:
 def explain(
     tx: Tx, policy: PodPolicy, request: PodRequest, changed: Mapping[str, Pod] | None = None
 ) -> ExplainedPods:
-    """Return what :func:`bind` would do, and what the policy says about each pod."""
+    """Return the pod that :func:`bind` would choose, and what the policy says about each pod."""
     table = table_of(tx, changed)
     check_zone(table, request.az_name)
     asked = _History.of(tx, request.project_id, request.group).asked(request)
@@ -198,10 +200,11 @@ def check_zone(table: PodTable, az_name: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """The highest number of a project and group, and its active bindings, oldest chain first.
+    """The highest binding number of a project and group, and their active bindings.
 
-    It is read once for a choice and for what the choice writes. The number is read first: a writer
-    that commits in between is seen among the active bindings, or has taken the next number.
+    The bindings are ordered by chain, oldest first. This object is read once for a choice and its
+    writes. The number is read before the bindings. If another writer commits in between, its
+    binding is among the active ones, or the next number is already taken.
     """
 
     project_id: str
@@ -217,7 +220,8 @@ class _History:
     def usable(self, request: PodRequest) -> list[PodBinding]:
         """Return the active bindings that a request may use.
 
-        Without an availability zone, these are all of the project and group.
+        If the request names no availability zone, these are all active bindings of the project and
+        group.
         """
         zone = request.az_name
         return [each for each in self.active if zone is None or each.az_name == zone]
@@ -250,7 +254,7 @@ def _move(
     ids: IdSource,
     now: datetime,
 ) -> PodBinding:
-    """Start a binding to a pod, and end the one in the pod's availability zone, and ``also``."""
+    """Start a binding to a pod. End the bindings in ``also`` and in the pod's availability zone."""
     end_reason, start_reason = why
     ends = {each.id: each for each in history.active if each.az_name == pod.az_name}
     ends |= {each.id: each for each in also}

@@ -1,10 +1,11 @@
-"""Volumes that pods make themselves for the servers of a create, and delete with servers.
+"""Counts the volumes that a pod makes for the servers of a create, and deletes with them.
 
-Always true: such a volume counts from the moment at which the create was begun. Until the pod shows
-it among the attachments of its server, an open routing stands for it. The open routings of a create
-belong to its mark, and later to each of its servers. They end when their server is at rest or gone.
+Always true: such a volume counts against the quota as soon as the create begins. An open routing
+stands for the volume until the pod shows it among the attachments of its server. The open routings
+of a create first have the create's mark, and later the id of a server. They end when their server
+is at rest or gone.
 
-May be false: that an open routing becomes a volume. A server may fail before it has its volumes.
+May be false: an open routing becomes a volume. A server may fail before it has its volumes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ open_of = routings.open_with_server
 class BootVolume:
     """A volume that a pod makes for each server of a create. ``limits`` are the project's quotas.
 
-    ``image_id`` is the image at the door, and ``type_uuid`` the type there.
+    ``image_id`` and ``type_uuid`` are this service's ids of the image and the volume type.
     """
 
     size_gb: int
@@ -46,7 +47,7 @@ class ShownVolume:
 
 
 def begin(tx: Tx, begun: PodRouting, wanted: Sequence[BootVolume]) -> None:
-    """Record, with a create, the volumes that its pod will make. ``begun`` is the create's routing.
+    """Record the volumes that the pod of a create will make. ``begun`` is the create's routing.
 
     Raises :class:`VolumeQuotaExceeded`.
     """
@@ -74,7 +75,7 @@ def _open(begun: PodRouting, server_uuid: str, number: int) -> PodRouting:
 
 
 def settle(tx: Tx, begun: PodRouting, server_uuids: Sequence[str], now: datetime) -> None:
-    """Let the open routings of a create belong to the servers that its pod has made, if any."""
+    """Replace a create's open routings by open routings of the servers that its pod has made."""
     for number, each in enumerate(open_of(tx, begun.top_id)):
         routings.remove(tx, each.id)
         for server_uuid in server_uuids:
@@ -84,7 +85,7 @@ def settle(tx: Tx, begun: PodRouting, server_uuids: Sequence[str], now: datetime
 
 
 def expect(tx: Tx, server: PodRouting, now: datetime) -> None:
-    """Let the volumes of a server be looked for, of which nothing was known before."""
+    """Add an open routing for a newly found server, so that its volumes are looked for."""
     routings.add(tx, replace(_open(server, server.top_id, 0), number=0, updated_at=now))
 
 
@@ -93,7 +94,7 @@ def learn(
 ) -> None:
     """Record the volumes that a pod shows with a server.
 
-    If this ``is_last``, because the server is at rest or gone, it gets no more of them.
+    With ``is_last``, the server is at rest or gone, so it gets no more volumes.
     """
     left = list(open_of(tx, server_uuid))
     if not left:
@@ -102,7 +103,8 @@ def learn(
     for each in shown:
         if routings.of_resource(tx, each.uuid, VOLUME):
             continue
-        # Which of several devices it is does not matter. A pod may make it larger than requested.
+        # The volume replaces an open routing, if possible one of the same size. A pod may make a
+        # volume larger than requested, so the sizes may differ.
         left.sort(key=lambda one: one.size_gb != each.size_gb)
         took = left.pop(0) if left else None
         if took is not None:
@@ -132,12 +134,12 @@ def learn(
 
 
 def look_again(tx: Tx, server_uuid: str, now: datetime) -> None:
-    """Let the volumes of a server that is gone be looked at: the pod may have deleted them."""
+    """Mark the volumes of a server that is gone for a check: the pod may have deleted them."""
     routings.change_with_server(tx, server_uuid, {"changing_at": now, "updated_at": now})
 
 
 def attached(tx: Tx, volume_uuid: str, server_uuid: str, now: datetime) -> None:
-    """Record that a volume is with a server now, which may be deleted together with it."""
+    """Record that a volume is now attached to a server, and may be deleted together with it."""
     for each in routings.of_resource(tx, volume_uuid, VOLUME):
         if each.bottom_id is not None:
             routings.change(tx, each.id, {"server_uuid": server_uuid, "updated_at": now})

@@ -1,9 +1,11 @@
 """Compare the routings of a pod with what the pod reports, and repair the routings.
 
-Always true: a repair changes only routings, never a pod. It first looks whether the routing is
-still what was compared. A resource is adopted only if it has the door's mark, or is a volume that
-is attached to a server of the door, and if its project is known here: several doors may use the
-same pod.
+Always true: a repair changes only routings, never a pod. It does nothing if the routing has changed
+since the comparison.
+
+Several doors may use the same pod. So a repair adopts a resource only if its project is known to
+this door. The resource must also have the door's mark, or be a volume that is attached to a server
+of the door.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from innkeeper.systems.pods import routings as door_routings
 class PodFault(Enum):
     """How the routings of a pod differ from what the pod has.
 
-    ``LOST``: the pod does not have the resource of a routing. ``UNKNOWN``: it has a resource with
-    the door's mark that no routing knows. ``PROJECT``: the resource is of another project.
-    ``AMOUNTS``: it counts with other amounts than it has.
+    ``LOST``: the pod does not have the resource of a routing. ``UNKNOWN``: the pod has a resource
+    of the door without a routing. ``PROJECT``: the routing and the pod name different projects.
+    ``AMOUNTS``: the resource counts with other amounts than it has in the pod.
     """
 
     LOST = "lost"
@@ -39,10 +41,11 @@ class PodFault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PodDifference:
-    """One difference, in words and as it was found.
+    """One difference, with a ``text`` about it.
 
-    A lost resource has only a ``routing``, and an unknown one only a ``resource``. If a volume is
-    of another project which had asked for it, there is a ``note`` of this.
+    A lost resource has only a ``routing``, and an unknown resource has only a ``resource``. If
+    another project had asked to take over a volume and now has it, ``note`` is the record of that
+    request.
     """
 
     fault: PodFault
@@ -58,10 +61,11 @@ class PodDifference:
 def compare(
     tx: Tx, pod: Pod, kind: str, told: Mapping[str, PodResource], settled_before: datetime
 ) -> list[PodDifference]:
-    """Return how the routings of a kind in a pod differ from what the pod ``told``, by id.
+    """Return the differences between the routings of a kind and the resources in a pod.
 
-    The pod must be asked first: a routing is written before its resource is made. Routings that
-    were written after ``settled_before`` may be ahead of their resources.
+    ``told`` is the pod's answer: its resources by id. The caller must ask the pod before this
+    transaction reads the routings, because a routing is written before its resource is made. The
+    amounts of routings that were changed after ``settled_before`` are not compared.
     """
     known = routings.of_pod(tx, pod.id, kind)
     taken = {each.top_id.removeprefix(TAKES) for each in known if each.top_id.startswith(TAKES)}
@@ -72,7 +76,7 @@ def compare(
     }
     found: list[PodDifference] = []
     for each in known:
-        # While another project takes a volume over, the pod may be ahead.
+        # While another project takes over a volume, the pod may already show the new project.
         if each.bottom_id is not None and each.bottom_id not in taken:
             there = told.get(each.bottom_id)
             is_settled = each.updated_at < settled_before
@@ -94,13 +98,13 @@ def compare(
 
 
 def _is_of_door(tx: Tx, pod: Pod, resource: PodResource) -> bool:
-    """Return whether a resource has the door's mark, or is a volume with a server of the door."""
+    """Return whether a resource has the door's mark, or is attached to a server of the door."""
     if resource.mark is not None:
         return True
     return any(
         (each.pod_id, each.project_id) == (pod.id, resource.project_id)
         for server_uuid in resource.servers
-        # What a pod makes for a server that it builds is learned with the server.
+        # Volumes that a pod makes for a server are recorded later, together with the server.
         if not routings.open_with_server(tx, server_uuid)
         for each in routings.of_resource(tx, server_uuid, SERVER)
     )
@@ -118,7 +122,7 @@ def _of_known(
     if there.project_id != routing.project_id:
         text = f"{about} is of project {routing.project_id} here, and of {there.project_id} there"
         yield PodDifference(PodFault.PROJECT, pod, kind, uuid, text, routing, there)
-    # A routing that was made by hand does not count.
+    # A routing that was made by hand has no amounts, so they are not compared.
     is_final = is_settled and routing.changing_at is None and routing.number is not None
     counted = door_routings.amounts_of(routing)
     if is_final and there.amounts is not None and there.amounts != counted:
@@ -127,7 +131,7 @@ def _of_known(
 
 
 def count(tx: Tx, pod: Pod) -> int:
-    """Return how many resources a pod should have: those that it has confirmed."""
+    """Return how many resources a pod has confirmed, and should therefore have."""
     return routings.confirmed(tx, pod.id)
 
 
@@ -146,7 +150,7 @@ def repair(tx: Tx, found: PodDifference, now: datetime) -> str | None:
     if found.fault is PodFault.PROJECT:
         if not _is_known(tx, there.project_id):
             return None
-        # The user was one of the other project.
+        # The user in the routing belongs to the former project.
         user_id = None if found.note is None else found.note.user_id
         values = {"project_id": there.project_id, "user_id": user_id, "updated_at": now}
         routings.change(tx, row.id, values)
@@ -184,7 +188,7 @@ def _adopt(tx: Tx, pod: Pod, there: PodResource, now: datetime) -> str | None:
 
 
 def _is_known(tx: Tx, project_id: str) -> bool:
-    """Return whether a project works here: it is one of this service, or had a pod."""
+    """Return whether this service has the project itself, or has bindings or routings of it."""
     try:
         projects.get(tx, project_id)
     except NotFound:

@@ -24,7 +24,10 @@ NEW_PROJECT = ""
 
 @dataclass(frozen=True, slots=True)
 class PlannedPod:
-    """A pod that does not exist yet, with its capacity by kind. A kind without one has room."""
+    """A pod that does not exist yet, with its capacity by kind.
+
+    A kind without a capacity is never full.
+    """
 
     pod: Pod
     totals: Mapping[str, float]
@@ -36,10 +39,11 @@ class PlannedPod:
 
 @dataclass(frozen=True, slots=True)
 class BindingMove:
-    """An active binding whose next request would not stay in its pod.
+    """An active binding whose project would get another pod, or none, with its next request.
 
-    ``target`` is ``None`` if no pod would take the work. ``reason`` says why it would not stay, and
-    ``left`` what the project has in its pod, which would stay there.
+    ``target`` is the other pod, or ``None`` if no pod would take the work. ``reason`` says why the
+    present pod would not take it. ``left`` is what the project has in the present pod, and would
+    stay there.
     """
 
     binding: PodBinding
@@ -51,7 +55,7 @@ class BindingMove:
 
 @dataclass(frozen=True, slots=True)
 class NewProjects:
-    """The pod of a project's first request in a group and availability zone, before and after."""
+    """The pod of a new project in a group and availability zone, before and after the change."""
 
     group: str
     az_name: str
@@ -63,8 +67,8 @@ class NewProjects:
 class PodDryRun:
     """What would follow from a change.
 
-    ``moves`` are those of active bindings, of which ``staying`` would stay. ``before`` and
-    ``after`` count the active bindings by pod.
+    ``moves`` are the active bindings that would move, and ``staying`` is the number of those that
+    would not. ``before`` and ``after`` are the numbers of active bindings by pod.
     """
 
     moves: list[BindingMove]
@@ -81,11 +85,11 @@ def dry_run(
     changes: Mapping[str, Mapping[str, Any]],
     added: Sequence[PlannedPod] = (),
 ) -> PodDryRun:
-    """Return what would follow if these fields of pods changed, by the pods' ids.
+    """Return what would follow from a change of the policy, of pods' fields, and of added pods.
 
-    ``policies`` are the one before and the one after. Pods can be ``added``. Raises
-    :class:`NotFound` for an unknown pod, :class:`AlreadyExists` for the name of one that exists,
-    and :class:`Invalid` for a wrong value.
+    ``policies`` are the policies before and after the change. ``changes`` has the new fields of
+    pods by the pods' ids. Raises :class:`NotFound` for an unknown pod, :class:`AlreadyExists` if an
+    ``added`` pod has a name in use, and :class:`Invalid` for a wrong value.
     """
     changed = {
         uuid: pod_rules.changed(pod_rules.get(tx, uuid), values) for uuid, values in changes.items()

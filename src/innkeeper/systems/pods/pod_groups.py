@@ -1,7 +1,7 @@
-"""Server groups of a door: in which pod the servers of a group are, and the group in that pod.
+"""Server groups of a door: the pod that has a group's servers, and the group's copy in that pod.
 
 Always true: all servers of a group are in one pod, because a policy about hosts means nothing
-across pods. A group is made once in a pod: its routing is written before, and is unique.
+across pods. A group is made only once in a pod, because its unique routing is written first.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class GroupElsewhere(Conflict):
 
 
 def pod_of(tx: Tx, group_uuid: str) -> int | None:
-    """Return the pod of a group's servers; ``None`` if it has no servers."""
+    """Return the pod of a group's servers, or ``None`` for a group without servers."""
     return next((each.pod_id for each in routings.of_group(tx, group_uuid)), None)
 
 
 def may_leave(tx: Tx, group_uuid: str) -> bool:
-    """Return whether no pod has confirmed a server of a group yet."""
+    """Return whether a group may still get another pod, as no pod has confirmed a server of it."""
     return all(each.bottom_id is None for each in routings.of_group(tx, group_uuid))
 
 
@@ -55,8 +55,8 @@ def begin(
 ) -> tuple[PodRouting, bool]:
     """Return the routing of a group in a pod, and whether the caller must make the group there.
 
-    A routing that nobody has completed since ``stale`` is taken over. Its ``created_at`` is then
-    not its ``updated_at``.
+    If a routing is incomplete and was last changed before ``stale``, the caller takes it over. Its
+    ``updated_at`` is then later than its ``created_at``.
     """
     known = routings.found(tx, group_uuid, pod_id, GROUP)
     is_ours = known is None or (known.bottom_id is None and known.updated_at < stale)
@@ -64,7 +64,7 @@ def begin(
         wanted = PodRouting(0, group_uuid, None, pod_id, project_id, GROUP, now, now)
         routings.add(tx, wanted)
     elif known.updated_at < stale:
-        # A group that is in use is not removed.
+        # The new time protects a group in use from removal.
         routings.change(tx, known.id, {"updated_at": now})
     found = routings.found(tx, group_uuid, pod_id, GROUP)
     assert found is not None, "it was read or inserted"

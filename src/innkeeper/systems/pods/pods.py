@@ -89,7 +89,7 @@ def change(
 
 
 def _check_group(tx: Tx, pod: Pod, values: Mapping[str, Any]) -> None:
-    """Raise :class:`InUse` for another zone or other tags while projects are bound to the pod."""
+    """Raise :class:`InUse` for a change of zone or tags while projects are bound to the pod."""
     bindings, _ = pods.counts(tx, pod.id)
     is_same = values.get("az_name", pod.az_name) == pod.az_name
     is_same = is_same and values.get("tags", pod.tags) == pod.tags
@@ -115,7 +115,7 @@ def delete(tx: Tx, uuid: str) -> None:
 
 
 def zones(tx: Tx) -> dict[str, bool]:
-    """Return the availability zones of pods, each with whether a pod there is not down."""
+    """Return the availability zones of pods, and whether each zone has a pod that is not down."""
     found: dict[str, bool] = {}
     for each in pods.every(tx):
         found[each.az_name] = found.get(each.az_name, False) or each.health.is_up is not False
@@ -139,7 +139,7 @@ def record_success(tx: Tx, uuid: str, latency_ms: float, now: datetime) -> Pod |
 
 
 def record_failure(tx: Tx, uuid: str, error: str, failures_max: int, now: datetime) -> Pod | None:
-    """Record that a pod did not answer. After ``failures_max`` in a row it is down."""
+    """Record that a pod did not answer. After ``failures_max`` failures in a row, it is down."""
     pod = pods.by_uuid(tx, uuid)
     if pod is not None:
         pods.record(tx, uuid, after_failure(pod.health, error, failures_max, now))

@@ -59,7 +59,7 @@ def get(tx: Tx, row_id: int) -> PodRouting:
 
 
 def type_named(tx: Tx, name: object) -> str | None:
-    """Return the uuid of the volume type with the name that a pod shows, which may be anything."""
+    """Return the uuid of a volume type by its name in a pod's answer, which may be any value."""
     if not isinstance(name, str) or not could_be_stored(name):
         return None
     kind = types.found_by_name(tx, name)
@@ -75,7 +75,7 @@ def place_of(tx: Tx, top_id: str, resource_type: str) -> PodRouting:
 
 
 def begin(tx: Tx, wanted: PodRouting, limits: DoorLimits) -> PodRouting:
-    """Record a create before a pod is asked. ``top_id`` is its mark.
+    """Record a create before a pod is asked. Its ``top_id`` is the create's mark.
 
     Raises :class:`QuotaExceeded`, and :class:`AlreadyExists` for a volume that is being taken over.
     """
@@ -83,7 +83,7 @@ def begin(tx: Tx, wanted: PodRouting, limits: DoorLimits) -> PodRouting:
     demand_room(tx, wanted, number, amounts_of(wanted), limits)
     pod_groups.demand_room(tx, wanted, limits.group_members)
     if wanted.top_id.startswith(TAKES):
-        # Another project may be taking the volume.
+        # This is refused if another project is taking over the volume.
         return create(tx, wanted)
     return replace(wanted, id=routings.add(tx, wanted))
 
@@ -91,7 +91,10 @@ def begin(tx: Tx, wanted: PodRouting, limits: DoorLimits) -> PodRouting:
 def demand_room(
     tx: Tx, routing: PodRouting, number: int, more: DoorAmounts, limits: DoorLimits
 ) -> None:
-    """Raise :class:`QuotaExceeded` if this number with these amounts would exceed a quota."""
+    """Raise :class:`QuotaExceeded` if ``number`` more resources would exceed a quota.
+
+    ``more`` has the amounts of these resources.
+    """
     if routing.resource_type != SERVER:
         _demand_volumes(tx, routing, number, more.size_gb, limits)
         return
@@ -128,9 +131,10 @@ def _demand(name: str, requested: int, used: int, limit: int) -> None:
 
 
 def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> list[str]:
-    """Make the routing of a create that of what the pod has made, or several. Return their ids.
+    """Replace the routing of a create by the routings of what the pod has made. Return their ids.
 
-    A second call adds nothing. An id that another pod has is left out: it cannot be told apart.
+    A second call changes nothing. An id that another pod also has is left out, because requests
+    could not tell the two resources apart.
     """
     if len(bottom_ids) == 1 and _confirm(tx, begun, bottom_ids[0], now):
         return list(bottom_ids)
@@ -165,14 +169,14 @@ def _confirm(tx: Tx, begun: PodRouting, bottom_id: str, now: datetime) -> bool:
 
 
 def forget(tx: Tx, row_id: int) -> None:
-    """Forget a resource that its pod surely does not have. It counts no more."""
+    """Forget a resource that its pod certainly does not have. It no longer counts."""
     routings.remove(tx, row_id)
 
 
 def lose(tx: Tx, routing: PodRouting, now: datetime) -> None:
     """Forget a resource that its pod does not have any more.
 
-    The pod may have deleted volumes together with a server, so they are looked at.
+    The pod may have deleted volumes together with a server, so these are marked for a check.
     """
     routings.remove(tx, routing.id)
     if routing.resource_type == SERVER:
@@ -181,7 +185,7 @@ def lose(tx: Tx, routing: PodRouting, now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LostResource:
-    """A resource that its pod did not have any more at a time."""
+    """A resource that its pod no longer had at the time ``now``."""
 
     routing: PodRouting
     now: datetime
@@ -195,10 +199,10 @@ def lose_together(tx: Tx, lost: Sequence[LostResource]) -> list[None]:
 
 
 def lapse(tx: Tx, begun: PodRouting, now: datetime) -> None:
-    """End a transfer of a volume that its pod has not carried out, as far as is known.
+    """End the takeover of a volume, because the pod has probably not carried it out.
 
-    It counts no more. A note is kept that the project has asked for the volume, because its request
-    may still arrive.
+    The takeover no longer counts against the quota. A note records that the project has asked for
+    the volume, because the request may still reach the pod.
     """
     uuid = begun.top_id.removeprefix(TAKES)
     name = f"{MAY_TAKE}{uuid}:{sha256(begun.project_id.encode()).hexdigest()[:DIGEST_CHARS]}"
@@ -212,7 +216,7 @@ def lapse(tx: Tx, begun: PodRouting, now: datetime) -> None:
 
 
 def grow(tx: Tx, row_id: int, wanted: DoorAmounts, limits: DoorLimits, now: datetime) -> PodRouting:
-    """Record, before a pod is asked to change a resource, the larger ones of the amounts.
+    """Record the larger of the old and new amounts, before a pod is asked to change a resource.
 
     Raises :class:`NotFound` and :class:`QuotaExceeded`.
     """
@@ -233,10 +237,10 @@ def grow(tx: Tx, row_id: int, wanted: DoorAmounts, limits: DoorLimits, now: date
 
 
 def retype(tx: Tx, row_id: int, type_uuid: str, limits: DoorLimits, now: datetime) -> PodRouting:
-    """Record, before a pod is asked, that a volume may get another type.
+    """Record that a volume may get another type, before the pod is asked.
 
-    Its old type counts until the pod shows the new one. ``limits`` are of the new one. Raises
-    :class:`NotFound` and :class:`VolumeQuotaExceeded`.
+    The old type counts until the pod shows the new type. ``limits`` are those of the new type.
+    Raises :class:`NotFound` and :class:`VolumeQuotaExceeded`.
     """
     routing = get(tx, row_id)
     if routing.type_uuid != type_uuid:
@@ -254,10 +258,10 @@ def recount(
     now: datetime,
     type_uuid: str | None = None,
 ) -> None:
-    """Record with which amounts a resource counts: ``None`` keeps them. It does not change now.
+    """Record the amounts with which a resource counts, and that it is no longer changing.
 
-    A ``type_uuid`` replaces that of a volume with a type. Nothing is recorded if the pod was asked
-    for another change since the routing was read.
+    Amounts of ``None`` keep the recorded ones. If the volume has a type, ``type_uuid`` replaces it.
+    Nothing is recorded if the pod was asked for another change since the routing was ``seen``.
     """
     found = routings.by_id(tx, seen.id)
     if found is not None and found.changing_at == seen.changing_at:
@@ -268,7 +272,7 @@ def recount(
 
 
 def amounts_of(routing: PodRouting) -> DoorAmounts:
-    """Return the amounts with which each of a routing's resources counts."""
+    """Return the amounts with which each resource of a routing counts."""
     return DoorAmounts(
         routing.vcpus or 0, routing.memory_mb or 0, routing.size_gb or 0, routing.disk_gb or 0
     )
@@ -285,15 +289,15 @@ def end_delete(tx: Tx, row_id: int, now: datetime) -> None:
 
 
 def miss(tx: Tx, row_id: int, now: datetime) -> None:
-    """Record that a pod answered that it has nothing of a create that is in doubt."""
+    """Record a pod's answer that it has no resource of a create whose outcome is in doubt."""
     routings.change(tx, row_id, {"deleted_at": now, "updated_at": now})
 
 
 def touch(tx: Tx, row_id: int, now: datetime) -> None:
-    """Record that an open routing was looked at. Others are looked at first the next time."""
+    """Record that an open routing was looked at. The next time, other routings come first."""
     routings.change(tx, row_id, {"updated_at": now})
 
 
 def show_image(tx: Tx, row_id: int, image_id: str | None, now: datetime) -> None:
-    """Record which image at the door a server has."""
+    """Record the image that a server has, by the image's id in this service."""
     routings.change(tx, row_id, {"image_id": image_id, "updated_at": now})

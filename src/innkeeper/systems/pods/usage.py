@@ -1,4 +1,4 @@
-"""Measurements of pods: keep them, prune them, and say how old they are and where they lead.
+"""Measurements of pods: store and prune them, and return their age and a forecast.
 
 Always true: the newest measurement of a pod is kept, however old it is.
 """
@@ -17,10 +17,10 @@ from innkeeper.store.queries.pods import measurements, pods, routings
 from innkeeper.store.transactions import Tx
 
 POINTS_MAX = 1000
-"""The largest number of measurements in one forecast. A line needs no more."""
+"""The largest number of measurements in one forecast. A straight line needs no more."""
 
 NOT_COUNTED = timedelta(minutes=5)
-"""Creates that are younger are summed up anew each time."""
+"""Creates that are younger than this are not in the stored sums, and are summed up each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,10 @@ def placed(
 
 
 def count_placed(tx: Tx, now: datetime) -> None:
-    """Keep with each newest measurement what was placed since then, but for the last minutes.
+    """Store with each newest measurement the sum of what was placed after it.
 
-    So a create sums up only what was begun in these minutes, however old the measurement is. What
-    was just begun may be refused yet, and then counts no more.
+    The last minutes are left out, because their creates may still be refused. So a new create only
+    has to sum up these minutes, however old the measurement is.
     """
     until, newest = now - NOT_COUNTED, measurements.newest(tx)
     sums = placed(tx, newest, until)
@@ -91,7 +91,7 @@ def count_placed(tx: Tx, now: datetime) -> None:
 
 
 def prune(tx: Tx, podding: Podding, now: datetime) -> int:
-    """Delete measurements that are older than the settings keep them. Return their number."""
+    """Delete measurements that are older than the settings allow. Return their number."""
     days = podding.pod_measurements_kept_days
     return measurements.prune(tx, now - timedelta(days=days)) if days else 0
 
@@ -113,7 +113,7 @@ def history(tx: Tx, pod: Pod, *, limit: int) -> list[PodMeasurement]:
 
 
 def ages(tx: Tx, now: datetime) -> dict[str, tuple[bool, float | None]]:
-    """Return, by the pod's name, whether it is up, and the seconds since it was measured."""
+    """Return whether each pod is up, and the seconds since its measurement, by the pod's name."""
     newest = measurements.newest(tx)
     found: dict[str, tuple[bool, float | None]] = {}
     for pod in pods.every(tx):

@@ -3,7 +3,8 @@
 Always true: the status of a volume follows from its attachments, unless another task is in
 progress. A volume has several attachments only if its type allowed this when it was made.
 
-This module knows no agents. Who makes the connection of an attachment is its ``origin``.
+This module gives no orders to agents. The ``origin`` of an attachment says who makes its
+connection.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ ORDER = (
     AttachStatus.DETACHING,
     AttachStatus.RESERVED,
 )
-"""If attachments of one volume differ, the first of these that one of them has counts. But a volume
-with one attachment that is being removed is ``detaching``."""
+"""If the attachments of a volume have different statuses, the first of these statuses counts. So a
+volume is ``detaching`` only if none of its attachments is attached or attaching."""
 FOLLOWING = frozenset({*STATUS_OF.values(), VolumeStatus.AVAILABLE})
-"""Statuses of volumes that follow from their attachments."""
+"""The statuses of volumes that are derived from their attachments."""
 
 # Queries that are re-exported unchanged.
 of_volumes = attachments.of_volumes
@@ -86,8 +87,8 @@ def get(tx: Tx, uuid: str, project_id: str | None) -> tuple[Attachment, Volume]:
 def of_servers(tx: Tx, uuids: Collection[str]) -> list[Attachment]:
     """Return the attachments that agents made, or will make, for these servers, oldest first.
 
-    A client may claim any server for an attachment of its own, also another project's. So such
-    attachments must not affect the server.
+    Attachments that clients made are left out. They may name any server, even a server of another
+    project, so they must not affect the server.
     """
     return [
         each for each in attachments.of_servers(tx, uuids) if each.origin == AttachOrigin.SERVER
@@ -168,7 +169,7 @@ def change(tx: Tx, attachment: Attachment, values: Mapping[str, Any], now: datet
 
 
 def rename(tx: Tx, mine: Sequence[Attachment], ids: IdSource, now: datetime) -> tuple[str, ...]:
-    """Give attachments new ids, and return these. Raises the errors of ``change``."""
+    """Give attachments new ids, and return the new ids. Raises the errors of ``change``."""
     new = tuple(ids.uuid() for _ in mine)
     for each, uuid in zip(mine, new, strict=True):
         attachments.change(tx, each, {"uuid": uuid, "updated_at": now})
@@ -191,7 +192,7 @@ def demand_of_client(attachment: Attachment) -> None:
 
 
 def follow(tx: Tx, uuids: Iterable[str], now: datetime) -> None:
-    """Set the statuses of volumes to what follows from their attachments."""
+    """Set the statuses of volumes according to their attachments."""
     found = volumes.by_uuids(tx, list(uuids))
     by_volume: dict[str, list[Attachment]] = {}
     for each in attachments.of_volumes(tx, list(found)):

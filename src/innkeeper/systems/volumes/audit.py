@@ -44,7 +44,7 @@ CROWDED = _invariant(
 )
 NOT_OFFERED = _invariant(
     "not-offered",
-    "a volume that awaits a transfer is offered by one",
+    "a volume that awaits a transfer has a transfer",
     "Reset the status of the volume.",
     "makes the volume available again",
 )

@@ -41,8 +41,8 @@ def spec_of(
 ) -> VolumeSpec:
     """Return what a pool must have for a volume.
 
-    Raises :class:`Invalid` if a volume that is named for affinity does not exist, or if the type
-    does not allow the zone.
+    Raises :class:`Invalid` if an affinity hint names an unknown volume, or if the type does not
+    allow the zone.
     """
     zone = request.availability_zone
     if demands.zones:
@@ -76,9 +76,10 @@ def _pools_of(tx: Tx, request: VolumeRequest, uuids: tuple[str, ...]) -> frozens
 
 
 class Choices:
-    """Chooses pools for the volumes of a batch, on the host table as they leave it.
+    """Chooses pools for the volumes of a batch, on a host table that shows the earlier choices.
 
-    Always true: the name of a shared pool, which the host table does not have, is read once.
+    Always true: the name of a shared pool is read only once. The host table does not have this
+    name.
     """
 
     def __init__(self, tx: Tx, table: HostTable) -> None:

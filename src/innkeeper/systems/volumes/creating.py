@@ -2,8 +2,8 @@
 
 Always true: volumes are planned one after the other on the same host table, so each decision sees
 the amounts and the quota usage of the earlier ones. Reads and writes are shared by all volumes of
-the batch. A refused volume changes nothing for the others. The host table is left unchanged: the
-change feed shows it what was claimed.
+the batch. A refused volume changes nothing for the others. The host table is left unchanged. It
+gets the claims later, through the change feed.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class CreatedVolume:
 class VolumeBatch:
     """Plans volumes, and then writes them. A context manager: at its end, no plan is in the table.
 
-    ``requests`` are those of all volumes that may be planned. Their hosts must be up at the time of
-    the latest one.
+    ``requests`` has the requests for all volumes that may be planned. A host can be chosen if it is
+    up at the time of the latest request.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class VolumeBatch:
         self._planned.clear()
 
     def plan(self, new: NewVolume) -> PlannedVolume:
-        """Choose a pool, and take the volume's size from it in the host table.
+        """Choose a pool, and subtract the volume's size from the pool in the host table.
 
         Raises :class:`Invalid`, :class:`NotFound` or :class:`VolumeQuotaExceeded` for requests that
         cannot be met anywhere.
@@ -142,7 +142,7 @@ class VolumeBatch:
         zone = (spec.zone or self._default_zone) if placed is None else placed.zone
         planned = PlannedVolume(new, kind, source, spec, decided, zone)
         if placed is not None:
-            # If this row is not that of the store, it is read again after the rollback.
+            # If this row differs from the store, it must be read again after the rollback.
             self._follower.touch([placed.provider_id])
             take(self._table, spec, placed)
         self._planned.append(planned)
@@ -168,8 +168,8 @@ class VolumeBatch:
     def write(self) -> list[CreatedVolume]:
         """Claim and insert all planned volumes, which are then ``creating`` or in ``error``.
 
-        Raises :class:`ProviderChanged` if a pool has changed since the host table was read. Then
-        some volumes are written, and the caller must roll back.
+        Raises :class:`ProviderChanged` if a pool has changed since the host table was read. The
+        caller must then roll back, because some volumes are already claimed.
         """
         planned, tx = self._planned, self._tx
         if not planned:
@@ -177,7 +177,7 @@ class VolumeBatch:
         ready = [_claim(self._table, each, each.placed) for each in planned if each.placed]
         for refusal in claims.commit_together(tx, ready, self._now) if ready else ():
             if refusal is not None:
-                # Later decisions and quota checks assumed that this volume is there.
+                # Later decisions and quota checks assumed that this volume would be created.
                 raise refusal
         volume_rows.insert_many(tx, [_values(each) for each in planned])
         self._quotas.write(tx)
@@ -193,7 +193,7 @@ def _created(made: Mapping[str, Volume], planned: PlannedVolume) -> CreatedVolum
 def create_together(
     tx: Tx, follower: Follower, wanted: Sequence[NewVolume], silence_max_s: float, default_zone: str
 ) -> list[CreatedVolume | Refusal]:
-    """Create volumes, each of which succeeds or is refused by itself; see :class:`VolumeBatch`.
+    """Create volumes. A refused volume does not affect the others. See :class:`VolumeBatch`.
 
     If no pool is valid for a volume, it is created in ``error`` without an allocation, and its
     fault says why.

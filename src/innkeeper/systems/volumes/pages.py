@@ -10,7 +10,7 @@ from innkeeper.store.queries.volumes import volumes
 from innkeeper.store.transactions import Tx
 
 COUNTED_MAX = 100_000
-"""The most volumes that are read to be counted."""
+"""The maximum number of volumes that one count reads."""
 
 
 def page(tx: Tx, selection: VolumeSelection) -> list[Volume]:

@@ -1,12 +1,12 @@
 """Read, set and check the volume quotas of projects.
 
 Always true: the usage of a project is recorded by type. It changes in the transactions that create,
-extend, give or delete volumes, and is the sum over the project's volumes. So reading it takes no
-longer if there are more of them. Writers take turns, so two requests never use the same last volume
-of a quota.
+extend, give or delete volumes, and is the sum over the project's volumes. So the time to read the
+usage does not depend on the number of volumes. Writers take turns, so two requests never use the
+same last volume of a quota.
 
-May be false: that the recorded usage is the sum, after the database was changed by hand. The audit
-compares them.
+May be false: the recorded usage is the sum. The two differ if the database was changed by hand. The
+audit compares them.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def total(used: Mapping[str, VolumeUsage]) -> VolumeUsage:
 
 
 class ProjectQuotas:
-    """The volume quotas of some projects, and their usage with that of volumes of the same batch.
+    """The volume quotas of some projects, and their usage including the volumes of a batch.
 
-    The usage of these volumes is stored by :meth:`write`.
+    :meth:`write` stores the usage of the batch's volumes.
     """
 
     def __init__(self, tx: Tx, projects: Collection[str]) -> None:

@@ -60,9 +60,9 @@ def create(
 def accept(
     tx: Tx, uuid: str, key: str, project_id: str, user_id: str, settings: Volumes, now: datetime
 ) -> tuple[VolumeTransfer, Volume]:
-    """Take over a volume. Raises :class:`NotFound` or :class:`Invalid`, and nothing changes.
+    """Take over a volume, which then counts against the quota of the accepting project.
 
-    The volume counts against the quota of the accepting project.
+    If :class:`NotFound` or :class:`Invalid` is raised, nothing has changed.
     """
     transfer = get(tx, uuid, None)
     if not hmac.compare_digest(_hash(transfer.salt, key), transfer.key_hash):

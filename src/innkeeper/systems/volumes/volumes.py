@@ -117,11 +117,11 @@ def begin_extend(
 
 
 def end_extend(tx: Tx, volume: Volume, fault: str | None, status: str, now: datetime) -> None:
-    """Apply the result of an extension. A failed one leaves the volume at its old size.
+    """Apply the result of an extension. After a failure, the volume keeps its old size.
 
-    ``status`` is the one after a success. It is not the status before the extension, because the
-    volume may have been detached meanwhile. If an administrator has reset the status meanwhile,
-    the status stays.
+    ``status`` is the volume's status after a success. It may differ from the status before the
+    extension, because the volume may have been detached meanwhile. If an administrator has reset
+    the status meanwhile, the status is not changed.
     """
     if volume.growing_to_gb is None:
         return

@@ -25,7 +25,7 @@ IN_TWO_ZONES = _invariant(
 UNDECIDED = _invariant(
     "undecided-below",
     "within an hour, a server in a child zone is built or gone",
-    "Make sure that the child zone is enabled and answers. The rest happens by itself.",
+    "Make sure that the child zone is enabled and answers. The service then settles the server.",
 )
 INVARIANTS = (IN_TWO_ZONES, UNDECIDED)
 
@@ -34,7 +34,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
     """Yield all findings about servers in child zones."""
     for (uuid,) in audit.in_two_zones(tx):
         yield IN_TWO_ZONES.broken(uuid, f"server {uuid} is in this zone and in a child zone")
-    # The time of the last repair, because nothing is decided while no service runs.
+    # The time of the last repair counts, because nothing is decided while the service does not run.
     last = periodic.last_turn(tx, REPAIR_TASK)
     if last is None:
         return

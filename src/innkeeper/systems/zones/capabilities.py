@@ -1,6 +1,6 @@
-"""The capabilities that a zone tells its parents: sums over its hosts, and those of its children.
+"""The capabilities that a zone tells its parents. They are sums over its hosts and its children.
 
-Always true: only the numbers and names listed here leave the zone, and only those of hosts and
+Always true: only the numbers and names listed here leave the zone. They count only hosts and
 children that were heard of recently. Dedicated hosts are left out, since a parent's users cannot
 use them.
 """
@@ -19,7 +19,7 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.dedications import GENERAL
 
 CLASSES = {"VCPU": "vcpus", "MEMORY_MB": "memory_mb", "DISK_GB": "disk_gb"}
-"""The resource classes that are told, with their names."""
+"""The resource classes that parents are told, with the names of their capabilities."""
 NUMBERS = tuple(f"{name}_{part}" for name in CLASSES.values() for part in ("total", "free"))
 HOSTS, LARGEST = "hosts", "largest_free_"
 KNOWN = (HOSTS, *NUMBERS, *(f"{LARGEST}{name}" for name in CLASSES.values()))
@@ -53,7 +53,10 @@ def of_table(table: HostTable, heard_since_s: float) -> dict[str, float]:
 def with_children(
     own: Mapping[str, float], children: Iterable[ChildZone], poll_s: float, now: datetime
 ) -> dict[str, float]:
-    """Add those of children that were reached recently. Of largest amounts, take the largest."""
+    """Add the capabilities of the children that were reached recently.
+
+    Of capabilities that are largest amounts, the maximum is taken instead of the sum.
+    """
     oldest = now - timedelta(seconds=FRESH_POLLS * poll_s)
     whole = dict(own)
     for child in children:

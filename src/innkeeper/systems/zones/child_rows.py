@@ -1,7 +1,8 @@
 """Check the servers that child zones list, before this zone shows them.
 
-Always true: a checked row has an id and a sort key that ends with it, and no id occurs twice. A row
-has the fields that older versions of the API change, with values of the right types.
+Always true: a checked row has an id, and a sort key that ends with this id. No id occurs twice. The
+fields that this zone rewrites for older versions of the API exist, and have values of the right
+types.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ PARTS = {"metadata": dict, "tags": list, "flavor": dict, "addresses": dict}
 
 @dataclass(frozen=True, slots=True)
 class ListRow:
-    """A server as a list shows it, and its sort key. The last value of the key is its id.
+    """A server as a list shows it, and its sort key. The key ends with the server's id.
 
-    ``flavor_id`` is shown by older versions of the API.
+    Older versions of the API show ``flavor_id``.
     """
 
     key: tuple[object, ...]
@@ -44,7 +45,7 @@ def checked(
     *,
     has_details: bool,
 ) -> list[ListRow]:
-    """Return the usable rows of a list, each server once. ``flavors`` are the ids of flavors."""
+    """Return the usable rows of a list, each server once. ``flavors`` has the rows' flavor ids."""
     found: dict[str, ListRow] = {}
     for key, row, flavor in zip_longest(keys, shown, flavors[: len(shown)]):
         if not isinstance(key, list) or len(key) != key_length or not all(map(_is_plain, key)):
@@ -69,7 +70,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _is_server(row: Mapping[str, object]) -> bool:
-    """Return whether a row has what lists without details show."""
+    """Return whether a row has the fields that lists without details show."""
     uuid = row.get("id")
     if not isinstance(uuid, str) or UUID_PATTERN.fullmatch(uuid) is None:
         return False

@@ -1,8 +1,8 @@
 """Child zones: the zones below this one, and what polls find out about them.
 
-Always true: the secret that a child knows this zone by is stored sealed, and never returned. A
-child is active only if one of its last polls succeeded. Source: the seed *Distributed Scheduler*;
-ADR 0037.
+Always true: the secret with which this zone authenticates at a child is stored sealed, and never
+returned. A child is active only if one of its last polls succeeded. Source: the seed *Distributed
+Scheduler*; ADR 0037.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ERROR_CHARS_MAX = 1000
 WEIGHT_MAX = 1e15
 """The largest offset or scale. Larger ones would lose the digits of weights."""
 ZONE_ID = "zone_id"
-"""The name of this zone's own random id among the secrets."""
+"""The name under which this zone's own random id is stored among the secrets."""
 
 # Queries that are re-exported unchanged.
 every = children.every
@@ -56,10 +56,10 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """What a child said when it was contacted before a change. ``child`` is as it was known then.
+    """The answer of a child that was contacted before a change.
 
-    Unless it ``may_be_another``, it must be the zone that it was while this zone knows servers
-    there.
+    ``child`` is the child's row at the time of the contact. While this zone knows servers in the
+    child, the same zone must answer, unless it ``may_be_another``.
     """
 
     child: ChildZone
@@ -70,7 +70,7 @@ class Contact:
 def check_weights(offset: float, scale: float) -> None:
     """Raise :class:`Invalid` for a weight offset or scale that gives no usable order.
 
-    Whole numbers may have any length. Not a number is neither above nor below a bound.
+    The comparisons also work for integers of any length, and are false for NaN.
     """
     if not -WEIGHT_MAX <= offset <= WEIGHT_MAX:
         raise Invalid(f"weight_offset must be a number between -{WEIGHT_MAX:g} and {WEIGHT_MAX:g}.")
@@ -121,10 +121,10 @@ def change(
     box: SecretBox,
     now: datetime,
 ) -> ChildZone:
-    """Set fields of a child zone. With ``contact``, its state is set anew.
+    """Set fields of a child zone. With ``contact``, its state is set from the child's answer.
 
     The caller must contact the child first if its address, its user name or its password change.
-    Raises :class:`Conflict` if the child was changed meanwhile, and for another zone that answers.
+    Raises :class:`Conflict` if the child was changed meanwhile, or if another zone answers.
     """
     child = get(tx, uuid)
     if contact is not None:
@@ -148,9 +148,9 @@ def _check_contact(tx: Tx, child: ChildZone, contact: Contact) -> None:
     is_another = child.state.zone_id not in (None, contact.reached.zone_id)
     if is_another and not contact.may_be_another and children.has_servers(tx, child.id):
         raise Conflict(
-            f"Another zone answers, and not the one that has the servers of zone {child.name}. "
-            f"If that zone is lost, send replaced as well. Servers that the new one does not have "
-            f"are forgotten then."
+            f"Another zone answers than the one that has the servers of zone {child.name}. "
+            f"If that zone is lost, send replaced as well. The servers that the new zone does not "
+            f"have are then forgotten."
         )
 
 
@@ -176,7 +176,7 @@ def delete(tx: Tx, uuid: str) -> None:
 
 
 def password_of(tx: Tx, child: ChildZone, box: SecretBox) -> str:
-    """Return the secret that a child knows this zone by."""
+    """Return the secret with which this zone authenticates at a child."""
     secret = secret_boxes.read(tx, box, _secret_name(child.uuid))
     if secret is None:
         raise NotFound(f"The password of zone {child.name} is lost. Set it again.")
@@ -184,7 +184,10 @@ def password_of(tx: Tx, child: ChildZone, box: SecretBox) -> str:
 
 
 def passwords_of(tx: Tx, zones: Sequence[ChildZone], box: SecretBox) -> dict[str, str]:
-    """Return what :func:`password_of` returns of several children, by id, unless it is lost."""
+    """Return the secrets of several children, as :func:`password_of` does, by the child's id.
+
+    Lost secrets are left out.
+    """
     found = secret_boxes.readable(tx, box, [_secret_name(each.uuid) for each in zones])
     names = {each.uuid: _secret_name(each.uuid) for each in zones}
     return {uuid: found[name].decode() for uuid, name in names.items() if name in found}
@@ -193,9 +196,10 @@ def passwords_of(tx: Tx, zones: Sequence[ChildZone], box: SecretBox) -> dict[str
 def record_success(
     tx: Tx, uuid: str, reached: Reached, now: datetime, *, is_above: bool = False
 ) -> None:
-    """Record a successful poll. A child that ``is_above`` this zone too stays usable, with a note.
+    """Record a successful poll.
 
-    Plans ask no zone twice, so a cycle does no harm. A parent that lies about it does none either.
+    A child that ``is_above`` this zone too stays usable, and its error says so. Plans ask no zone
+    twice, so a cycle does no harm. A parent that wrongly claims a cycle does no harm either.
     """
     child = children.by_uuid(tx, uuid)
     if child is not None:
@@ -206,14 +210,14 @@ def record_success(
 
 
 def record_failure(tx: Tx, uuid: str, error: str, failures_max: int, now: datetime) -> None:
-    """Record a failed poll. After ``failures_max`` in a row the child is inactive."""
+    """Record a failed poll. After ``failures_max`` failures in a row, the child is inactive."""
     child = children.by_uuid(tx, uuid)
     if child is not None:
         children.record(tx, uuid, after_failure(child.state, error, failures_max, now))
 
 
 def fault_of(child: ChildZone, reached: Reached, own_id: str) -> str | None:
-    """Return why a child that answered a poll must not be used; ``None`` if it may be."""
+    """Return why a child that answered a poll must not be used, or ``None`` if it may be used."""
     if reached.zone_id == own_id:
         return "the zone is this zone itself"
     if child.state.zone_id not in (None, reached.zone_id):

@@ -1,8 +1,8 @@
 """Merge the offers of this zone and of its child zones into one plan.
 
-Always true: what a child answers counts as a whole or not at all. A weight that is no finite
-number, or an offer without an entry that this zone can pass on, makes its answer unusable. Source:
-the seed *Distributed Scheduler*; ADR 0037.
+Always true: a child's answer is used as a whole or not at all. An answer is unusable if a weight is
+not a finite number, or if an offer lacks an entry that this zone can pass on. Source: the seed
+*Distributed Scheduler*; ADR 0037.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WEIGHT_MAX = 1e30
 
 
 class Weighed(Protocol):
-    """A place for one server. A higher weight is better. Equal items are the same place."""
+    """A place for one server. A higher weight is better. Places with equal items are the same."""
 
     @property
     def weight(self) -> float:
@@ -55,9 +55,10 @@ _ANSWERS = msgspec.json.Decoder(_Answer)
 
 
 class OffersOfChild(Sequence[PlacedOffer]):
-    """The offers of a child, with this zone's offset and scale applied, each made when it is taken.
+    """The offers of a child, with this zone's weight offset and scale applied.
 
-    A plan takes few of them: each of many children offers as many as servers are wanted.
+    An offer is made only when the plan takes it. A plan takes few of the offers, because each child
+    makes as many offers as servers are wanted.
     """
 
     def __init__(self, child: ChildZone, rows: Sequence[_Row]) -> None:
@@ -82,7 +83,7 @@ class OffersOfChild(Sequence[PlacedOffer]):
         return self._placed(self._rows[place])
 
     def _placed(self, row: _Row) -> PlacedOffer:
-        # On the wire the lower weight wins, and everywhere else the higher one.
+        # In answers between zones, the lower weight wins. Everywhere else, the higher weight wins.
         counted = self._child.weight_offset + self._child.weight_scale * row.weight
         return PlacedOffer(-counted, row.item, ChildEntry(self._child.uuid, row.sealed))
 
@@ -92,14 +93,14 @@ def offers_of_child(
 ) -> tuple[Sequence[PlacedOffer], bool]:
     """Return the offers in a child's answer, and whether some zone below did not answer.
 
-    At most ``count_max`` are taken, the first of them. ``hops_left`` are those of the request to
-    the child. Raises :class:`UnusableOffers`.
+    Only the first ``count_max`` offers are taken. ``hops_left`` is the number of hops that the
+    request to the child had left. Raises :class:`UnusableOffers`.
     """
     try:
         answer = _ANSWERS.decode(told)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise UnusableOffers(
-            "the answer is no list of offers with weight, entry and item"
+            "the answer is not a list of offers with weight, entry and item"
         ) from error
     rows = answer.weights[:count_max]
     if rows:
@@ -112,20 +113,20 @@ def _check(rows: Sequence[_Row], hops_left: int) -> None:
 
     Each check is one pass over all rows, because a wide tree has many thousands of them.
     """
-    # Not a number is neither above nor below a bound.
+    # The comparison is also false for NaN.
     if not all(-WEIGHT_MAX <= each.weight <= WEIGHT_MAX for each in rows):
-        raise UnusableOffers("a weight is no finite number, or is too large")
+        raise UnusableOffers("a weight is not a finite number, or is too large")
     if not sealing.are_entries_of([each.sealed for each in rows], hops_left):
-        raise UnusableOffers("an offer has no entry, or one that is too long")
+        raise UnusableOffers("an offer has no sealed entry, or its entry is too long")
     if not all(0 < len(each.item) <= ITEM_CHARS_MAX for each in rows):
-        raise UnusableOffers("an offer has no item")
+        raise UnusableOffers("an offer has no item, or its item is too long")
 
 
 def together(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int) -> list[Place]:
     """Return at most ``count`` offers that all come from one zone, for servers on one host.
 
-    The zone that offers hosts for the most servers is taken. The first weight decides between
-    zones that offer as many. Own offers win ties.
+    The zone that can take the most servers wins. Among zones that can take the same number, the
+    weight of the first offer decides. Own offers win ties.
     """
     lists: list[Sequence[Place]] = [some for some in (own, *below) if some]
     if not lists:
@@ -137,8 +138,9 @@ def together(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int)
 def merged(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int) -> list[Place]:
     """Return the ``count`` best offers, best first, each host once. Own offers win ties.
 
-    The offers of each zone keep their order, in which it picked them: it may weigh a host higher
-    after a pick there. Of the first offers that are left of all zones, the best one comes next.
+    The offers of each zone keep their order, even if a later offer has a higher weight. This
+    happens if a pick makes the zone weigh the same host higher. The next offer is always the best
+    one among the first remaining offers of all zones.
     """
     found: dict[str, Place] = {}
     for each in heapq.merge(own, *below, key=_rank):

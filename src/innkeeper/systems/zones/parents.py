@@ -1,9 +1,10 @@
 """Zone parents: the zones above this one, what each may do here, and the secret of each.
 
 Always true: a secret is shown once, when it is made, and is stored sealed. A request of a parent
-has at most the roles that the parent was granted, and writes only if one of them allows that. The
-ids of its projects and users have the parent's prefix, so it reaches nothing of this zone's own
-users, or of other parents. Each id of a writing request is accepted once. Source: ADR 0037.
+has at most the roles that the parent was granted. It may write only if one of these roles allows
+writing. The ids of its projects and users have the parent's prefix, so it reaches nothing of this
+zone's own users, or of other parents. Each id of a writing request is accepted once. Source: ADR
+0037.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from innkeeper.systems.identity import secret_boxes
 from innkeeper.systems.identity.secret_boxes import NoSuchKey, SecretBox, Spoilt
 
 ANCESTORS_MAX = 16
-"""More than any tree is deep."""
+"""The maximum number of stored ancestors, which is more than any tree has levels."""
 DEFAULT_ROLES = ("member", "reader")
 
 
@@ -154,8 +155,8 @@ def admitted(claims: HopClaims, parent: ZoneParent) -> RequestContext:
 def spend(tx: Tx, hop: Hop, *, is_repeat: bool = False) -> None:
     """Accept the id of a writing request, once. Raises :class:`Unauthenticated` the second time.
 
-    The transaction that does what the request asks for must call this. ``is_repeat`` says that a
-    commit of the same work is in doubt, so the id may be accepted already.
+    The transaction that does what the request asks for must call this. ``is_repeat`` means that an
+    earlier commit of the same work is in doubt, so the id may already have been accepted.
     """
     hop_id = f"{hop.parent.id}.{hop.id}"
     if parents.is_spent(tx, hop_id):
@@ -165,12 +166,12 @@ def spend(tx: Tx, hop: Hop, *, is_repeat: bool = False) -> None:
     try:
         parents.spend(tx, hop_id, hop.expires_at + timedelta(seconds=hops.SKEW_S))
     except AlreadyExists as error:
-        # Another process accepted it at the same moment.
+        # Another process accepted the id at the same moment.
         raise Unauthenticated(hops.REFUSED) from error
 
 
 def note_ancestors(tx: Tx, hop: Hop) -> None:
-    """Remember the zones on the way of a parent's poll: this zone must not be above one of them."""
+    """Store the zones above this one, which a parent's poll has passed, to detect cycles."""
     found = parents.by_uuid(tx, hop.parent.uuid)
     above = tuple(each for each in hop.tree.visited[-ANCESTORS_MAX:] if is_uuid(each))
     if found is not None and found.ancestors != above:

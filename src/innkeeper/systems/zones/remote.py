@@ -1,8 +1,9 @@
 """Servers in child zones: where they are, and what is left to do about them.
 
-Always true: a row is written before the child is asked, and stays until the child surely has no
-such server. So a zone that dies finds all that it had begun. Until a boot batch is decided, a row
-with its ``batch_min`` exists if any server of the batch may exist. Source: ADR 0037.
+Always true: a row is written before the child is asked, and stays until it is certain that the
+child does not have the server. So a zone that dies can later find everything that it had begun.
+While a boot batch is undecided and any of its servers may exist, there is a row with the batch's
+``batch_min``. Source: ADR 0037.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from innkeeper.store.queries.zones.remote import UsedEntry
 from innkeeper.store.transactions import Tx
 
 TOMBSTONE_LIFETIME = timedelta(seconds=900)
-"""Longer than any entry lives: after it, no late request can build the server."""
+"""How long a forbidden id is kept. No entry is valid for so long, so no late request can build the
+server afterwards."""
 BEGUN = (ZoneServerState.BUILDING, ZoneServerState.BUILT)
 ANY = (
     ZoneServerState.BUILDING,
@@ -64,7 +66,7 @@ def keep(tx: Tx, built: Collection[str], others: Collection[str], now: datetime)
 
 @dataclass(frozen=True, slots=True)
 class BuiltBelow:
-    """Servers that children have built, of a boot batch that the repair would keep as it is."""
+    """The servers of a boot batch that children have built, if the repair would keep them all."""
 
     uuids: Collection[str]
     now: datetime
@@ -99,7 +101,7 @@ def touch(tx: Tx, uuids: Collection[str], now: datetime) -> bool:
 
 
 def look_later(tx: Tx, uuids: Collection[str], now: datetime) -> None:
-    """Let the repair look at others first, because nothing can be done about these now."""
+    """Let the repair look at other servers first, because nothing can be done about these now."""
     remote.touch(tx, uuids, now, 0)
 
 
@@ -117,7 +119,7 @@ def forbid(tx: Tx, uuids: Collection[str], now: datetime) -> None:
 
 
 def forbidden(tx: Tx, uuids: Collection[str]) -> Collection[str]:
-    """Return those of these servers that must not be built."""
+    """Return the servers among these that must not be built."""
     return remote.used(tx, uuids).keys()
 
 

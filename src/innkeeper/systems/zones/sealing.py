@@ -2,10 +2,11 @@
 
 Always true: an entry opens only with the key that sealed it, in the zone with the same name, for
 the same project and request. A modified entry does not open. No two entries are equal. The first
-key in the settings seals, and every key opens. All entries of an answer have the same length.
+key in the settings seals entries, and every key in the settings can open them. All entries of an
+answer have the same length.
 
-May be false: that an opened entry has not expired, and that its host still has room. An entry
-reserves no capacity, so a boot checks everything again.
+May be false: an opened entry has not expired, and its host still has room. An entry reserves no
+capacity, so a boot checks everything again.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ FIRST_FORM, FORM = b"\x01", b"\x02"
 HEAD_BYTES = len(FORM) + KEY_ID_BYTES
 LENGTH_BYTES = 2
 CONTENT_BYTES = 384
-"""The length of the content of an entry without hops left. The longest host name fits."""
+"""The length of the content of an entry without hops left. The longest host name fits into it."""
 LAYER_BYTES = 128
-"""What each hop adds: more than a child's id, its key id, its nonce and its tag together."""
+"""The number of bytes that each hop adds. A child's id, key id, nonce and tag fit into it."""
 BOX_BYTES = LENGTH_BYTES + NONCE_BYTES + TAG_BYTES
-"""What a box has beside the padded content."""
+"""The number of bytes that a box has in addition to the padded content."""
 NONCE_MASK = (1 << 8 * NONCE_BYTES) - 1
 ITEM_BYTES = 16
 _ITEMS = b"innkeeper build plan item 1"
@@ -110,7 +111,7 @@ class Sealer:
     ) -> str:
         """Seal one entry. ``nonce`` must be random and used only once.
 
-        Raises :class:`Invalid` for an entry of a child that is no entry, or is too long.
+        Raises :class:`Invalid` for a child's entry that is malformed or too long.
         """
         return self._sealed(place, scope, nonce, now + self._lifetime, hops_left)
 
@@ -125,7 +126,8 @@ class Sealer:
         """Seal entries as :meth:`seal` does.
 
         ``first_nonce`` is unpredictable, and the nonces of the other entries are the numbers after
-        it. That two plans use the same nonce is no more likely than if each was drawn.
+        it. Two plans are no more likely to use the same nonce than with a random nonce for each
+        entry.
         """
         first, expires_at = int.from_bytes(first_nonce, "big"), now + self._lifetime
         return [
@@ -151,7 +153,7 @@ class Sealer:
         most = CONTENT_BYTES + LAYER_BYTES * max(hops_left, 0)
         if len(content) > most:
             raise Invalid("The entry of the child zone is too long.")
-        # The length of an entry depends on nothing but the hops that are left.
+        # The length of an entry depends only on the number of hops left.
         padded = len(content).to_bytes(LENGTH_BYTES, "big") + content.ljust(most, b"\0")
         box = self._ring.seal(padded, nonce, self._bound(self._head, scope))
         return key_rings.unpadded_text_of(self._head + box)
@@ -183,17 +185,20 @@ class Sealer:
         return found
 
     def item(self, tree_id: str, index: int) -> str:
-        """Return the item of an offer: equal for the same offer in one tree, and else unknown."""
+        """Return the item of an offer.
+
+        Within a tree, the same offer always gets the same item. Others cannot guess the items.
+        """
         text = f"{tree_id}:{index}".encode()
-        # A keyed hash in itself, which takes a third of the time of an HMAC.
+        # BLAKE2b is itself a keyed hash. It takes a third of the time of an HMAC.
         return hashlib.blake2b(text, key=self._item_key, digest_size=ITEM_BYTES).hexdigest()
 
     def _bound(self, head: bytes, scope: EntryScope) -> bytes:
-        # Most entries are those of one request.
+        # The last result is kept, because most entries in a row are for the same request.
         last = self._last_bound
         if last is not None and last[1] is scope and last[0] == head:
             return last[2]
-        # In a JSON list, the end of one text cannot be taken for the beginning of the next.
+        # A JSON list keeps the texts apart: part of one text cannot pass for part of the next text.
         texts = [self._zone_name, scope.project_id, scope.request_digest]
         bound = head + msgspec.json.encode(texts)
         self._last_bound = head, scope, bound
@@ -201,7 +206,7 @@ class Sealer:
 
 
 def _first_content(padded: bytes) -> _HostContent:
-    """Return the content of an entry of an older program, which a parent may still have."""
+    """Return the content of an entry that an older version sealed. A parent may still have it."""
     # JSON decoders ignore trailing spaces.
     row = _FIRST_DECODER.decode(padded)
     return _HostContent(*row)
@@ -215,14 +220,14 @@ def _content_of(
     try:
         sealed = key_rings.unpadded_bytes_of(place.sealed)
     except NotOpened as error:
-        raise Invalid("The entry of the child zone is no entry.") from error
+        raise Invalid("The entry of the child zone is malformed.") from error
     return _ChildContent(place.child_uuid, sealed, expires_at)
 
 
 def are_entries_of(texts: Sequence[str], hops_left: int) -> bool:
-    """Return whether texts may be entries of a child whose request had these hops left.
+    """Return whether texts may be entries of a child whose request had ``hops_left``.
 
-    They can be sealed here, too. Nothing else about them can be known.
+    If so, this zone can seal them, too. It cannot check anything else about them.
     """
     bytes_max = HEAD_BYTES + BOX_BYTES + CONTENT_BYTES + LAYER_BYTES * max(hops_left, 0)
     chars_max = bytes_max * 4 // 3 + 1

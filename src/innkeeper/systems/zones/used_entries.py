@@ -1,7 +1,7 @@
 """Build plan entries that were used for a server of a zone parent, or that a parent gave up.
 
 Always true: an entry makes at most one server. An entry that was given up makes none. Entries
-without a zone parent need no row, because their server has the id of the entry.
+without a zone parent need no row, because the server's row shows that its entry is used.
 """
 
 from __future__ import annotations

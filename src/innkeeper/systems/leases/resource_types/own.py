@@ -1,4 +1,4 @@
-"""Guards the operator's own resource types against failures, and keeps what they resolved.
+"""Catches failures of an operator's own resource types, and stores the demands that they resolve.
 
 Always true: the demand of a reservation is stored with it. So leases are moved, healed, ended and
 deleted without a call of the operator's own type, which may have failed or may be gone.
@@ -42,7 +42,7 @@ OWN = "own"
 PARAMETERS_MAX = 16_384
 """The number of characters of a reservation's parameters as JSON."""
 PASSED_ON = (Refusal, *DATABASE_ERRORS)
-"""Errors that are no failures: a type rejects requests with refusals."""
+"""Errors that do not count as failures, because a type rejects requests with them."""
 SHAPE_FIXED = "The units of an active reservation cannot be changed."
 TRIAL_ID = "00000000-0000-0000-0000-000000000000"
 
@@ -81,13 +81,16 @@ class GuardedType:
             with self._guard:
                 found = _plain("shown", self._own.shown(_unpacked(reservation)))
         except PluginFailed as failure:
-            # What the lease is must stay visible, and events of leases are reported with it.
+            # The API and notifications must be able to show the lease in spite of the failure.
             plugins.log(failure)
             return _stored_parameters(reservation)
         return {**found, **_made(reservation)}
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """See :class:`.resource_type.ResourceType`. Without this member, digits are a number."""
+        """See :class:`.resource_type.ResourceType`.
+
+        A type without this member gets digits as numbers.
+        """
         convert = getattr(self._own, "queried", None)
         if convert is None:
             found = with_numbers(query, query)
@@ -172,9 +175,9 @@ def _shape(demand: Demand) -> tuple[dict[str, int] | None, bool | None]:
 
 
 def _checked(method: str, found: Any) -> ResolvedDemand:
-    """Return a method's answer, or raise :class:`WrongAnswer`, or :class:`Invalid`.
+    """Return a method's answer, or raise :class:`WrongAnswer`.
 
-    Invalid are only requirements that are malformed: they may be the client's.
+    Raises :class:`Invalid` for malformed requirements, because they may come from the client.
     """
     if not isinstance(found, ResolvedDemand) or not isinstance(found.demand, Demand):
         raise WrongAnswer(f"{method} returned {type(found).__name__}, not a demand")
@@ -190,7 +193,7 @@ def _checked(method: str, found: Any) -> ResolvedDemand:
 
 
 def _facts(demand: Any) -> dict[str, bool]:
-    """Return whether each field of a demand is right."""
+    """Return, by the name of the field, whether each field of a demand is valid."""
     least, most, amounts = demand.units_min, demand.units_max, demand.unit_amounts
     return {
         "units_min": _is_whole(least, UNITS_MAX),
@@ -217,7 +220,7 @@ def _is_whole(given: Any, most: int) -> bool:
 
 
 def _plain(method: str, found: Any) -> Mapping[str, Any]:
-    """Return what JSON makes of a mapping, or raise :class:`WrongAnswer`."""
+    """Return a mapping after a conversion to JSON and back, or raise :class:`WrongAnswer`."""
     if not isinstance(found, Mapping) or not all(isinstance(each, str) for each in found):
         raise WrongAnswer(f"{method} returned {type(found).__name__}, not parameters by name")
     text = json.dumps(dict(found), allow_nan=False)
@@ -233,8 +236,8 @@ def _plain(method: str, found: Any) -> Mapping[str, Any]:
 def why_unusable(tx: Tx, own: Any) -> str | None:
     """Return why a resource type cannot be used, or ``None`` if it can.
 
-    The result continues a sentence that begins with its name. Its methods must work for its
-    ``EXAMPLE``, or reject it.
+    The result continues a sentence that begins with the type's name. The type's methods must accept
+    its ``EXAMPLE``, or reject it with a refusal.
     """
     if not isinstance(own.NAME, str) or not NAME.fullmatch(own.NAME):
         return "has a NAME that is not a text of at most 64 letters, digits and . _ : -"

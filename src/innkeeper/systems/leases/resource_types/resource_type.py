@@ -16,7 +16,7 @@ from innkeeper.store.transactions import Tx
 SHOWN_MAX = 60
 """An error quotes at most this many characters of a client's text."""
 DIGITS_MAX = 18
-"""A text of more digits in a query is not a number."""
+"""The maximum number of digits of a number in a query. A longer text of digits stays a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class ResolvedDemand:
 class OwnType(Protocol):
     """An operator's own resource type, which the settings name.
 
-    ``EXAMPLE`` has the parameters of a valid request. An operator's own type is tried with it at
-    the start. ``given`` never contains ``id`` and ``resource_type``.
+    ``EXAMPLE`` has the parameters of a valid request. The type's methods are tried with these
+    parameters when the service starts. ``given`` never contains ``id`` and ``resource_type``.
 
-    Starts and ends of leases need nothing from a type: they act on the demand, which is stored.
+    Starts and ends of leases do not call the type, because they use the stored demand.
     """
 
     NAME: str
@@ -61,7 +61,8 @@ class ResourceType(OwnType, Protocol):
         """Return the parameters of a request, as :meth:`resolve` takes them.
 
         ``query`` has the parameters of a query about availability, and ``amount`` the number of
-        units if the query has one. Wrong parameters may be left to :meth:`resolve`.
+        units if the query has one. This method need not reject wrong parameters, because
+        :meth:`resolve` does.
         """
 
 
@@ -92,7 +93,7 @@ def text(name: str, given: Any) -> str:
 
 
 def with_numbers(query: Mapping[str, str], names: Collection[str]) -> dict[str, Any]:
-    """Return a query's parameters, where digits are a number if the parameter is one of these."""
+    """Return a query's parameters. In the parameters ``names``, digits are converted to numbers."""
     return {
         name: int(given) if name in names and is_number(given) else given
         for name, given in query.items()
