@@ -50,7 +50,7 @@ def reserve(
     *,
     is_repeat: bool = False,
 ) -> Reserved:
-    """Reserve the volumes of each server, and make the new ones.
+    """Reserve the existing volumes of each server, and make its new volumes.
 
     ``template`` has the project, the zone and the other fields that all new volumes share. With
     ``is_repeat``, an earlier attempt to boot these servers may have reserved their volumes. This
@@ -196,8 +196,8 @@ def _request(device: BlockDevice, template: VolumeRequest, ids: IdSource) -> Vol
 def undo(tx: Tx, server_ids: Collection[ServerId], reserved: Reserved, now: datetime) -> None:
     """Free the volumes of servers that were not booted, and delete those made for them.
 
-    A server that exists keeps its volumes: its boot may have been committed without an answer. A
-    server also keeps its volumes if another attempt has taken over its reservation.
+    A server that exists keeps its volumes, because its boot was committed although an error was
+    raised. A server also keeps its volumes if another attempt has taken over its reservation.
     """
     left = set(server_ids) - servers.ever_known(tx, server_ids)
     found = attachments.of_servers(tx, left)

@@ -143,7 +143,7 @@ def unattached(tx: Tx, uuids: Iterable[str], now: datetime) -> None:
 
 
 def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
-    """Free the volumes of deleted servers, and delete those that were to be deleted with them.
+    """Free the volumes of deleted servers, and delete volumes that end with their server.
 
     A server may have been deleted while it moved. Its volumes are then kept until the other host
     has cleaned up, or has been silent for :data:`SILENT_S`. This function must be called again for

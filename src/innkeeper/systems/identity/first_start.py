@@ -28,9 +28,9 @@ def is_done(tx: Tx) -> bool:
 def ensure(tx: Tx, *, admin_hash: str, agent_hash: str, ids: IdSource, now: datetime) -> bool:
     """Write the initial users, projects and roles, unless an earlier start has written them.
 
-    Return whether they were written. The hashes are those of new random passwords. The agents'
-    password is never used, because :func:`innkeeper.systems.identity.tokens.mint` creates their
-    tokens.
+    Return whether they were written. The caller passes the hashes of new random passwords. The
+    agents' password is never used, because :func:`innkeeper.systems.identity.tokens.mint` creates
+    their tokens.
     """
     if is_done(tx):
         return False

@@ -1,6 +1,6 @@
 """Hash and check passwords with argon2.
 
-Always true: a check takes the same time if the user does not exist, so the time does not reveal
+Always true: a check takes the same time if the user does not exist. So the time does not reveal
 which users exist. Both functions are slow on purpose. Do not call them on the event loop or in a
 transaction.
 """

@@ -23,7 +23,8 @@ from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.placement import providers
 
 EVENTS_AT_ONCE = 10_000
-"""The maximum number of events of each kind in one turn. The others stay due for the next turn."""
+"""The maximum number of events of each kind in one turn. Other due events wait for the next
+turn."""
 OPEN = (LeaseEventState.WAITING, LeaseEventState.BEGUN)
 ORDER = (LeaseEventKind.BEFORE_END, LeaseEventKind.END, LeaseEventKind.START, LeaseEventKind.USER)
 """Warnings come before ends, and ends before starts."""

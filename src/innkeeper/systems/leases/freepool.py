@@ -143,10 +143,10 @@ def _demand_unheld_after(tx: Tx, host_id: int, leaves_at: datetime) -> None:
 def remove(tx: Tx, host_id: int, now: datetime) -> None:
     """Remove a host from the freepool, so that it is for general use again.
 
-    Raises :class:`NotFound` if the host is not in the freepool, and :class:`Conflict` if a lease
-    holds the host now or later, or if it has preemptible servers. The hold of an ended lease is
-    ignored if the host is forced down and has no servers, because its agent may never report that
-    the host is empty.
+    Raises :class:`NotFound` if the host is not in the freepool. Raises :class:`Conflict` if a lease
+    holds the host now or later, or if the host has preemptible servers. The hold of an ended lease
+    is ignored if the host is forced down and has no servers, because its agent may never report
+    that the host is empty.
     """
     get(tx, host_id)
     host = member(tx, host_id)

@@ -88,7 +88,7 @@ def heal(
 def swap(
     tx: Tx, decision: DecisionContext, uuid: str, host_id: int, context: LeaseContext
 ) -> Lease:
-    """Move all units of a lease from a host to others. Return the lease.
+    """Move all units of a lease from a host to other hosts. Return the lease.
 
     A host with servers stays held until the lease ends. Raises :class:`Conflict` if the lease is
     over or does not hold the host, or if there is no other host.

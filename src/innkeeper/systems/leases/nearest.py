@@ -35,7 +35,7 @@ def window(
     """Return the earliest window in which all demands fit, as long as the ``wanted`` window.
 
     The window does not begin before the ``wanted`` window. A start in the future is a whole minute,
-    because the API rounds times to minutes. Holds of the reservations in ``changed`` do not count.
+    because the API shows only whole minutes. Holds of the reservations in ``changed`` do not count.
     """
     return _earliest(table, demands, wanted, _bound(wanted.start), context, changed)
 

@@ -27,7 +27,8 @@ from innkeeper.systems.leases import notifications
 from innkeeper.systems.leases.context import LeaseContext
 
 SERVERS_AT_ONCE = 100
-"""The number of servers that are warned or deleted in one transaction, which blocks all others."""
+"""The number of servers that are warned or deleted in one transaction. It blocks all other
+writers."""
 METADATA = "preempted_at"
 """The metadata item in which a warned server shows when it may be deleted."""
 _LEAD = timedelta(seconds=LEAD_S)

@@ -37,8 +37,9 @@ def of(
 ) -> NotEnough:
     """Return the error for a lease that does not fit.
 
-    ``nearest`` is the earliest window of the same length in which it would fit, and ``latest_end``
-    the latest end with which a lease that has begun would fit, if they are known.
+    ``nearest`` is the earliest window of the same length in which the lease would fit, if it is
+    known. ``latest_end`` is the latest end with which a lease that has begun would fit, if it is
+    known.
     """
     wanted = demands[lack.demand].units_min
     counts = {name: count for name, count in asdict(lack).items() if name in REASONS and count}

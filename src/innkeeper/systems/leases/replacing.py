@@ -99,7 +99,7 @@ def parts_of(
 def choose(
     table: HostTable, parts: Sequence[Exchange], lease: Lease, context: LeaseContext
 ) -> list[Exchange]:
-    """Return all parts, with other hosts for failed ones where such hosts were found."""
+    """Return all parts. Failed hosts are replaced where other hosts were found."""
     tried = {place for place, each in enumerate(parts) if each.lacks}
     while tried:
         places = sorted(tried)
@@ -121,7 +121,7 @@ def others(
     avoided: Collection[int] = (),
     is_all_needed: bool = False,
 ) -> list[Exchange] | Lack:
-    """Choose other hosts for failed ones, but none of the hosts in ``avoided``.
+    """Choose other hosts for the failed hosts, but no hosts in ``avoided``.
 
     As many units as possible are replaced, unless ``is_all_needed``.
     """

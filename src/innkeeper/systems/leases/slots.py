@@ -99,7 +99,7 @@ def _inventory(count: int) -> Inventory:
 
 
 def remove(tx: Tx, reservation: str, some: Sequence[Host], now: datetime, most: int) -> list[Host]:
-    """Take the slots of a reservation from hosts where servers use none.
+    """Take the slots of a reservation from hosts where no server uses them.
 
     Slots are taken from at most ``most`` hosts. Returns the hosts that no longer have slots of the
     reservation.

@@ -18,7 +18,7 @@ from innkeeper.store.transactions import Tx
 # Queries that are re-exported unchanged.
 members = routings.members
 unused = routings.unused_groups
-APART = "The servers of a server group must be in one pod, and it has servers in another one."
+APART = "All servers of a server group must be in one pod. This group has servers in another pod."
 
 
 class GroupElsewhere(Conflict):

@@ -162,7 +162,7 @@ def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) 
 
 
 def _confirm(tx: Tx, begun: PodRouting, bottom_id: str, now: datetime) -> bool:
-    """Settle the usual create, of one new resource, by one write. Return whether it is settled."""
+    """Settle a create of one new resource by one write, if possible. Return whether it was."""
     if begun.deleted_at is not None or routings.of_resource(tx, bottom_id, begun.resource_type):
         return False
     return routings.confirm(tx, begun.id, bottom_id, now)

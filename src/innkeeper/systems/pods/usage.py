@@ -50,7 +50,7 @@ def record(tx: Tx, uuid: str, usage: Mapping[str, Any], now: datetime) -> bool:
 def due(tx: Tx, podding: Podding, now: datetime) -> list[Pod]:
     """Return the pods that were never measured, or not within the period of the settings.
 
-    Pods that are down are left out, because polls tell when they are up again.
+    Pods that are down are left out. Polls find out when they are up again.
     """
     newest = measurements.newest(tx)
     period = timedelta(seconds=podding.pod_measure_interval_s)
@@ -65,9 +65,9 @@ def due(tx: Tx, podding: Podding, now: datetime) -> list[Pod]:
 def placed(
     tx: Tx, newest: Mapping[int, PodMeasurement], until: datetime | None = None
 ) -> dict[int, dict[str, float]]:
-    """Return the amounts that this service placed in each pod since its measurement, by kind.
+    """Return the amounts that this service placed in each pod since its last measurement, by kind.
 
-    ``newest`` are the measurements, by the pod's row id.
+    ``newest`` are these measurements, by the pod's row id.
     """
     found = {pod_id: dict(each.placed or {}) for pod_id, each in newest.items()}
     for pod_id, more in routings.placed(tx, until).items():

@@ -19,8 +19,8 @@ DECIDED_WITHIN = timedelta(hours=1)
 _invariant = partial(Invariant, ROOM)
 IN_TWO_ZONES = _invariant(
     "in-two-zones",
-    "a server is in this zone or in a child zone",
-    "Find out where the server runs, and delete the other one.",
+    "no server is both in this zone and in a child zone",
+    "Find out in which zone the server runs, and delete it in the other zone.",
 )
 UNDECIDED = _invariant(
     "undecided-below",

@@ -71,7 +71,7 @@ def with_children(
 
 
 def checked(told: Any) -> dict[str, float]:
-    """Return the usable part of what a child told: known names with finite numbers from 0 on."""
+    """Return the usable part of a child's answer: known names with finite numbers of 0 or more."""
     if not isinstance(told, Mapping):
         return {}
     return {

@@ -47,7 +47,7 @@ class NewChild:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a child said of itself when it was contacted."""
+    """What a child said about itself when it was contacted."""
 
     zone_id: str
     latency_ms: float

@@ -2,9 +2,9 @@
 
 Always true: a secret is shown once, when it is made, and is stored sealed. A request of a parent
 has at most the roles that the parent was granted. It may write only if one of these roles allows
-writing. The ids of its projects and users have the parent's prefix, so it reaches nothing of this
-zone's own users, or of other parents. Each id of a writing request is accepted once. Source: ADR
-0037.
+writing. The ids of its projects and users have the parent's prefix. So the request cannot reach
+resources of this zone's own users, or of other parents. Each id of a writing request is accepted
+once. Source: ADR 0037.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def settle(tx: Tx, uuids: Collection[str], now: datetime) -> bool:
 
 
 def keep(tx: Tx, built: Collection[str], others: Collection[str], now: datetime) -> bool:
-    """Decide a boot batch: the servers ``built`` stay. The children do not have the ``others``.
+    """Decide a boot batch: the servers ``built`` stay, and no child has the ``others``.
 
     Return False if the batch is decided already.
     """

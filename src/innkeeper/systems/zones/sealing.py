@@ -43,7 +43,8 @@ from innkeeper.domain.zones import (
 )
 
 FIRST_FORM, FORM = b"\x01", b"\x02"
-"""The first byte of a sealed entry: the version of its format. The first form had only hosts."""
+"""The first byte of a sealed entry: the version of its format. Entries of the first form could name
+only hosts of this zone."""
 HEAD_BYTES = len(FORM) + KEY_ID_BYTES
 LENGTH_BYTES = 2
 CONTENT_BYTES = 384

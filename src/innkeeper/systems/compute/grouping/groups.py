@@ -1,8 +1,8 @@
 """Manage server groups: their members, and the rules for the members' placement.
 
 Always true: a group and its members belong to one project. A membership is written in the
-transaction that writes the server, or records that a child zone has it. Deleting a group does not
-affect its servers.
+transaction that writes the server, or that records the server of a child zone. Deleting a group
+does not affect its servers.
 
 A zone parent describes its groups with each request. This zone stores such a group when the first
 server joins it, so that later moves follow its policy. Several zone parents of one tree can use the

@@ -131,8 +131,8 @@ def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -
     """Resolve the stored hints of a server that is to be moved, except the hint for its group.
 
     ``is_nowhere`` means that the server has no host. The hint for a host of a pcloud is used only
-    for such a server, and only if a host still has this name. Deleted servers and malformed values
-    from older versions are ignored, because they must not prevent the move.
+    for such a server. A host must still have this name. Deleted servers and malformed values from
+    older versions are ignored, because they must not prevent the move.
     """
     if not hints:
         return NOTHING

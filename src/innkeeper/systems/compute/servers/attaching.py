@@ -75,8 +75,8 @@ def attach(
     """Begin to attach a volume to a server.
 
     A server without a host gets the volume when it is unshelved. Raises the errors of
-    ``actions.admit``, :class:`NotFound` for an unknown volume, and :class:`Invalid` if the volume
-    or its pool cannot be used by the server.
+    ``actions.admit``, :class:`NotFound` for an unknown volume, and :class:`Invalid` if the server
+    cannot use the volume or its pool.
     """
     server = actions.admit(tx, uuid, initiator, ATTACHABLE)
     volume = volumes.get(tx, wanted.volume_uuid, server.project_id)

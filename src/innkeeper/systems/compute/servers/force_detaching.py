@@ -28,8 +28,8 @@ def force_detach(
 ) -> None:
     """Detach a volume from one server, or from a client.
 
-    Raises :class:`NotFound` for an unknown attachment, :class:`Invalid` if the volume has several
-    attachments and none is named, and the errors of :func:`disconnect`.
+    Raises :class:`NotFound` for an unknown attachment, and the errors of :func:`disconnect`. Raises
+    :class:`Invalid` if the volume has several attachments and the request names none of them.
     """
     volume = volumes.get(tx, uuid, project_id)
     mine = attachments.of_volumes(tx, [volume.uuid])

@@ -1,7 +1,8 @@
 """Catches failures of an operator's own resource types, and stores the demands that they resolve.
 
 Always true: the demand of a reservation is stored with it. So leases are moved, healed, ended and
-deleted without a call of the operator's own type, which may have failed or may be gone.
+deleted without a call of the operator's own type. They do not depend on a type that fails or is
+gone.
 
 If ``resolve`` or ``changed`` fails, :class:`PluginFailed` is raised, and nothing is written. If
 ``shown`` fails, the failure is logged, and the stored parameters are shown instead.

@@ -97,7 +97,7 @@ def _size(name: str, given: Any) -> int:
 
 
 def affinity(given: Any) -> bool | None:
-    """Return an affinity: True, False, or None for any hosts. Clients send it as text too."""
+    """Return an affinity: True, False, or None for any hosts. Clients may also send it as text."""
     if given is None or isinstance(given, bool):
         return given
     if isinstance(given, str) and given.lower() in AFFINITIES:
