@@ -264,7 +264,7 @@ def test_servers_of_a_reservation_move_within_it_alone(operator: LeaseOperator) 
     movers.act(resizing.confirm, server)
     movers.finish()
     assert movers.server(server).host == "b1"
-    with pytest.raises(Conflict, match="not among the hosts that the server names"):
+    with pytest.raises(Conflict, match="does not belong to the pcloud or reservation"):
         movers.migrate_live(server, host="a2", is_forced=True)
     movers.act(shelving.shelve, server, offload_time_s=0)
     movers.finish()

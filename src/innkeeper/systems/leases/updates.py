@@ -51,8 +51,8 @@ from innkeeper.systems.placement import providers
 
 OUT_OF_LEASE = "Datetime is out of lease limits"
 LEFT_OVER = (
-    f"{refusals.NOT_ENOUGH}: the lease still has servers on a failed host that another lease has "
-    "in this time, or that leaves the freepool. Evacuate or delete these servers."
+    f"{refusals.NOT_ENOUGH}: the lease still has servers on a failed host. In this time, the host "
+    "leaves the freepool or belongs to another lease. Evacuate or delete these servers."
 )
 OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED, LeaseStatus.FAILED)
 PRESENT = (ReservationState.PENDING, ReservationState.ACTIVE)

@@ -92,7 +92,7 @@ def compare(
             continue
         if (uuid, resource.project_id) in notes or _is_of_door(tx, pod, resource):
             whose = f"{kind} {uuid} of project {resource.project_id}"
-            text = f"pod {pod.pod_name} has {whose}, which no routing knows"
+            text = f"pod {pod.pod_name} has {whose}, but it has no routing here"
             found.append(PodDifference(PodFault.UNKNOWN, pod, kind, uuid, text, resource=resource))
     return found
 
@@ -120,7 +120,7 @@ def _of_known(
         yield PodDifference(PodFault.LOST, pod, kind, uuid, text, routing)
         return
     if there.project_id != routing.project_id:
-        text = f"{about} is of project {routing.project_id} here, and of {there.project_id} there"
+        text = f"{about} has project {routing.project_id} here, and {there.project_id} there"
         yield PodDifference(PodFault.PROJECT, pod, kind, uuid, text, routing, there)
     # A routing that was made by hand has no amounts, so they are not compared.
     is_final = is_settled and routing.changing_at is None and routing.number is not None

@@ -221,7 +221,7 @@ def fault_of(child: ChildZone, reached: Reached, own_id: str) -> str | None:
     if reached.zone_id == own_id:
         return "the zone is this zone itself"
     if child.state.zone_id not in (None, reached.zone_id):
-        return "another zone answers at this address; set the address again if that is right"
+        return "another zone answers at this address; if this is intended, set the address again"
     return None
 
 
