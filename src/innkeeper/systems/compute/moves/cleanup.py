@@ -31,8 +31,8 @@ def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -
     """Apply the results of destroy orders."""
     plain = [each for each in reported if each[0].migration_id is None]
     # A destroy order without a migration may belong to a deletion. It may also clean up after a
-    # failed build, or destroy a copy of the server on a wrong host. The server is then kept. A
-    # server that is being deleted and has no host is deleted with any result.
+    # failed build, or destroy a copy of the server on a wrong host. The server is then kept. If a
+    # server is being deleted and has no host, any result completes its deletion.
     results = {order.server_uuid: (order.host, result.is_ok) for order, result in plain}
     alive = server_rows.alive(tx, results)
     gone = [
@@ -57,7 +57,7 @@ def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -
         if not result.is_ok
     ]
     servers.fail_deletes(tx, failed, now)
-    # Volumes of deleted servers may have waited for this.
+    # Volumes of deleted servers may have waited for the cleanup.
     volume_orders.servers_gone(tx, sorted(results.keys() - places.keys()), now)
     for order, result in reported:
         if order.migration_id is not None:

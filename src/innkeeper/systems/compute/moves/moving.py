@@ -75,12 +75,12 @@ def no_valid_host(
 
 
 def side(server: Server) -> TransferSide:
-    """Return a server as a consumer."""
+    """Return a server as one side of a transfer of allocations."""
     return TransferSide(ConsumerUuid(server.uuid), server.project_id, server.user_id, CONSUMER_TYPE)
 
 
 def side_of(migration: Migration, server: Server) -> TransferSide:
-    """Return a migration as a consumer. Its allocations belong to the server's project."""
+    """Return a migration as one side of a transfer. Its allocations are of the server's project."""
     return TransferSide(migration.uuid, server.project_id, server.user_id, MIGRATION_TYPE)
 
 
@@ -235,7 +235,7 @@ def count_down(tx: Tx, project_id: str, migration: Migration, stays: FlavorFacts
 
 
 def larger(migration: Migration, than: FlavorFacts) -> tuple[int, int]:
-    """Return by how many vcpus and MB the maximum of a migration's flavors exceeds ``than``."""
+    """Return the vcpus and MB by which the maximum of a migration's flavors exceeds ``than``."""
     vcpus, memory_mb = (
         max(migration.old_flavor[name], migration.new_flavor[name]) - than[name]
         for name in ("vcpus", "memory_mb")
