@@ -75,10 +75,10 @@ class CreatedVolume:
 
 
 class VolumeBatch:
-    """Plans volumes, and then writes them. A context manager: at its end, no plan is in the table.
+    """Plans volumes, and then writes them. It is a context manager.
 
-    ``requests`` has the requests for all volumes that may be planned. A host can be chosen if it is
-    up at the time of the latest request.
+    At its end, the table is as it was before the plans. ``requests`` has the requests for all
+    volumes that may be planned. A host can be chosen if it is up at the time of the latest request.
     """
 
     def __init__(

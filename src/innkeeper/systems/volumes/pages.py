@@ -25,7 +25,7 @@ def page(tx: Tx, selection: VolumeSelection) -> list[Volume]:
 
 
 def count(tx: Tx, selection: VolumeSelection) -> int:
-    """Return how many volumes a selection has on all its pages."""
+    """Return the number of volumes on all pages of a selection."""
     if selection.accepts is None:
         return volumes.count(tx, selection)
     whole = replace(selection, limit=COUNTED_MAX, offset=0)

@@ -2,8 +2,8 @@
 
 Always true: the usage of a project is recorded by type. It changes in the transactions that create,
 extend, give or delete volumes, and is the sum over the project's volumes. So the time to read the
-usage does not depend on the number of volumes. Writers take turns, so two requests never use the
-same last volume of a quota.
+usage does not depend on the number of volumes. Writers take turns, so the last volume of a quota is
+never given to two requests.
 
 May be false: the recorded usage is the sum. The two differ if the database was changed by hand. The
 audit compares them.
