@@ -75,7 +75,7 @@ class RequestResolver:
         self._homes: dict[ServerId, Homes] = {}
         self._members: dict[int, dict[ServerId, Homes]] = {}
         self.known: dict[RequestKey, ResolvedRequest] = {}
-        """The first resolved request of each kind of plain request. See :func:`asked_by`."""
+        """The first resolved request of each kind of plain request. See :func:`key_of`."""
 
     def check_entry(self, entry: EntryBoot, now: datetime) -> None:
         """Raise an error unless an entry of a request may be used; see :class:`EntryChecks`."""

@@ -1,7 +1,8 @@
 """Resolved boot requests, and the test whether two requests resolve to the same spec.
 
-Always true: while the store stays the same, two requests with the same :data:`Asked` resolve to the
-same spec. Only the seed, the time, and the number of servers that the quota allows may differ.
+Always true: while the store stays the same, two requests with the same :data:`RequestKey` resolve
+to the same spec. Only the seed, the time, and the number of servers that the quota allows may
+differ.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class ResolvedRequest(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, request=request, spec=spec)
 
 
-def asked_by(request: BootRequest) -> RequestKey | None:
+def key_of(request: BootRequest) -> RequestKey | None:
     """Return what a plain request asks for.
 
     A request is not plain if its spec depends on more than these fields. The result is then
