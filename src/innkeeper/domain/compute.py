@@ -230,7 +230,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """The objects that a request names, as the first zone defines them.
+    """The objects that a request names, as the zone defines them that got it from the user.
 
     Other zones do not look them up.
     """

@@ -290,9 +290,10 @@ def _outcome_of(status: int | None) -> str:
 
 
 def pods(known: Mapping[str, tuple[bool, float | None]]) -> None:
-    """Set the gauges of pods. Each pod has its name, whether it is up, and its measurement's age.
+    """Set the gauges of pods. ``known`` has all pods that exist, by name.
 
-    A removed pod is shown as down and never measured.
+    The values say whether the pod is up, and how many seconds old its measurement is. A removed pod
+    is shown as down, with the age -1, which means that it has no measurement.
     """
     _pods.update(known)
     for name in _pods:

@@ -110,7 +110,8 @@ def test_an_ambiguous_lease_name_is_rejected_with_ids(tx: Tx) -> None:
     add_lease(tx, 2, "course", uuid(12))
     message = no_reservation(tx, "course")
     assert message == (
-        f"Several leases are called 'course'. Name a reservation by its id: {uuid(11)}, {uuid(12)}."
+        "Several leases are called 'course'. "
+        f"Use the id of one of their reservations: {uuid(11)}, {uuid(12)}."
     )
 
 

@@ -78,7 +78,9 @@ class GroupPushing:
                 raise PodSilent(f"it answers with the status {made.status}", may_have_arrived=True)
             if is_refused:
                 await self._clouds.engine.write(lambda tx: routings.forget(tx, routing.id))
-                raise Conflict("The server group cannot be made where the server should be.")
+                raise Conflict(
+                    "The server group cannot be created in the cloud that would run the server."
+                )
             uuid = _id_of(decoded(made).get("server_group"))
         if uuid is None:
             raise PodSilent("its server group has no usable id", may_have_arrived=True)

@@ -82,7 +82,7 @@ class Pushing:
             raise PodSilent("it does not tell what a flavor has")
         amounts = (told.get("vcpus"), told.get("ram"), told.get("disk"))
         if amounts != (flavor.vcpus, flavor.memory_mb, flavor.disk_gb):
-            raise Conflict(f"The flavor {flavor.name} is another one where the server should be.")
+            raise Conflict(f"The cloud that would run the server has another flavor {flavor.name}.")
         if told.get("os-flavor-access:is_public") is False:
             await self._give(own, login, path)
         self._remember(key)
@@ -150,7 +150,9 @@ class Pushing:
         found = [each for each in rows if each.get("name") == name]
         if len(found) != 1 or not isinstance(found[0].get("id"), str):
             number = "no image" if not found else "several images"
-            raise Conflict(f"There is {number} with the name {name} where the server should be.")
+            raise Conflict(
+                f"The cloud that would run the server has {number} with the name {name}."
+            )
         self.made += found[0]["id"] != known
         self._remember(key, found[0]["id"])
         return str(found[0]["id"])

@@ -117,7 +117,10 @@ def _tell_all(tx: Tx, lease: Lease, context: LeaseContext) -> int:
 
 
 def _due_step(lease: Lease, now: datetime) -> LeaseEvent | None:
-    """Return the start or the end of a lease that is due now. An end makes the start obsolete."""
+    """Return the event of a lease that is due now: its end, or else its start.
+
+    The start of a lease that has already ended is not returned.
+    """
     if _is_due(lease.end_event, now):
         return lease.end_event
     if lease.ended_at is None and _is_due(lease.start_event, now):

@@ -37,9 +37,10 @@ def replace(
 ) -> ProviderAggregates:
     """Replace the aggregates of a provider with ``requested``, and return them in that order.
 
-    The provider keeps its position in aggregates that it does not leave. ``seen`` is the generation
-    that the client knows. The provider's generation advances even if nothing changes. Older clients
-    send no generation: ``seen`` is then ``None``, and the provider's generation does not advance.
+    Aggregates that the provider stays in keep their positions in its list, and new aggregates
+    follow them. ``seen`` is the generation that the client knows. The provider's generation
+    advances even if nothing changes. Older clients send no generation: ``seen`` is then ``None``,
+    and the provider's generation does not advance.
     """
     provider = providers.get(tx, uuid)
     after = dict.fromkeys(canonical_uuid(each) or each for each in requested)

@@ -75,7 +75,10 @@ def _open(begun: PodRouting, server_uuid: str, number: int) -> PodRouting:
 
 
 def settle(tx: Tx, begun: PodRouting, server_uuids: Sequence[str], now: datetime) -> None:
-    """Replace a create's open routings by open routings of the servers that its pod has made."""
+    """Move the open routings of a create's volumes to the servers that the pod has created.
+
+    An open routing is one that the pod has not confirmed yet.
+    """
     for number, each in enumerate(open_of(tx, begun.top_id)):
         routings.remove(tx, each.id)
         for server_uuid in server_uuids:

@@ -64,7 +64,7 @@ def used(tx: Tx, call: Call) -> Pcloud:
 
 
 def let_out(tx: Tx, call: Call) -> Pcloud:
-    """Return the pcloud in the path, if the caller may revoke the access of the path's project.
+    """Return the pcloud in the URL, if the caller may revoke the access of the project in the URL.
 
     The pcloud's owner may revoke any project's access. A guest may give up its own access. Any
     other caller gets the errors of :func:`owned`.

@@ -108,7 +108,9 @@ def _first_day(text: str | None, now: datetime) -> datetime:
     try:
         return datetime.strptime(text, "%Y-%m")  # noqa: DTZ007
     except ValueError as error:
-        raise osc_exceptions.CommandError(f"'{text}' is no month, such as 2030-01.") from error
+        raise osc_exceptions.CommandError(
+            f"'{text}' is not a month. Write it like 2030-01."
+        ) from error
 
 
 def lowest_by_day(found: Iterator[tuple[datetime, datetime, int]]) -> dict[date, int]:

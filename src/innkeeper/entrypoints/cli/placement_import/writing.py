@@ -190,7 +190,10 @@ class PlanWriter:
         self._retry(put, refresh)
 
     def _retry(self, write: Callable[[], None], refresh: Callable[[], None]) -> None:
-        """Write; after a conflict with another client or an earlier try, refresh and retry."""
+        """Write, and after a conflict refresh and write again.
+
+        The conflict may be with another client, or with an earlier try that succeeded.
+        """
         pause_s = FIRST_WAIT_S
         for tries_left in reversed(range(TRIES_MAX)):
             try:

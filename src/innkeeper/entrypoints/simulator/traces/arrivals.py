@@ -61,7 +61,7 @@ def load(path: Path) -> Workload:
                 batch += 1
                 continue
             if letter not in codes:
-                raise arrived.error(f"shapes of the flavor map, not {letter!r}")
+                raise arrived.error(f"only shapes of the flavor map, which lacks {letter!r}")
             lifetime = _lifetime(lived, duration, middles)
             rows.append((arrived.second, arrived.second + lifetime, codes[letter], batch))
         # Batches end with the line.

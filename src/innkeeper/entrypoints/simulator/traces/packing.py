@@ -73,7 +73,10 @@ def _kind(path: Path, database: sqlite3.Connection, requested: str | None) -> tu
     name = next(iter(counts)) if requested is None else requested
     if name not in counts:
         some = ", ".join(list(counts)[:10])
-        raise Invalid(f"{path.name} has no machine {requested!r}; the most frequent are {some}.")
+        raise Invalid(
+            f"{path.name} has no machine type {requested!r}; "
+            f"the types that most servers fit are {some}."
+        )
     kind, servers = counts[name]
     (whole,) = database.execute("SELECT COUNT(*) FROM vm").fetchone()
     left_out = whole - servers

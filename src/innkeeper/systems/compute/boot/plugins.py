@@ -245,7 +245,10 @@ WORDS: dict[str, Any] = {"missing": _Sentence, "missing_counted": _Sentence, "la
 
 
 class GuardedDriver:
-    """Wraps a plug-in driver. If the driver fails, the host table may be left partly depleted."""
+    """Wraps a plug-in driver.
+
+    If the driver fails, the amounts of some planned servers may stay subtracted from the table.
+    """
 
     def __init__(self, driver: Scheduler) -> None:
         self.NAME = driver.NAME

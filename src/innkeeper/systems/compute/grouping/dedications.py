@@ -188,8 +188,8 @@ def why_down(host: Host) -> str | None:
 def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None) -> str | None:
     """Return why a host is not empty, or ``None`` if it is empty.
 
-    For a host that is lost, ``lost`` has the migrations whose remains on the host do not count. If
-    a host is lost, the pending orders of its agent do not count either.
+    For a host that is lost, pass in ``lost`` the migrations to ignore. Their allocations on the
+    host then do not count, and neither do the pending orders of the host's agent.
     """
     gone = {each.uuid for each in lost or ()}
     count, _ = hosts.server_counts(tx, [host.name]).get(host.name, (0, 0))
@@ -345,8 +345,8 @@ def reservation_named(tx: Tx, named: str, project_id: str, now: datetime) -> str
     every = [uuid for uuids in found.values() for uuid in uuids]
     if len(found) > 1:
         raise Invalid(
-            f"Several leases are called '{_shown(named)}'. Name a reservation by its id: "
-            f"{_listed(every)}."
+            f"Several leases are called '{_shown(named)}'. "
+            f"Use the id of one of their reservations: {_listed(every)}."
         )
     if len(every) > 1:
         raise Invalid(

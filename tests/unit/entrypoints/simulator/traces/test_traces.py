@@ -59,7 +59,7 @@ def test_its_file_may_be_named_and_shapes_that_nobody_has_are_left_out(tmp_path:
 @pytest.mark.parametrize(
     ("files", "told"),
     [
-        ({"few_dot_txt": "600 b,b,|,z,|,o,b\n"}, r"few\.txt, line 1: .* not 'z'"),
+        ({"few_dot_txt": "600 b,b,|,z,|,o,b\n"}, r"few\.txt, line 1: .* lacks 'z'"),
         ({"few_dot_txt": "600 b,b\n"}, "line 1: expected as many entries"),
         ({"few_dot_txt": "600 b,b,|,a,|,o,b\nnonsense\n"}, "line 2: expected a second"),
         ({"few_dot_c1500_dot_txt": DURATIONS.replace("900", "901")}, "line 2: .* same second"),
@@ -126,7 +126,9 @@ def test_a_packing_trace_on_another_machine(tmp_path: Path) -> None:
     workload = load(path, "7")
     assert workload.count == 4
     assert "1 of 5 servers do not run on it" in workload.notes[0]
-    with pytest.raises(Invalid, match="no machine '9'; the most frequent are 0, 7"):
+    with pytest.raises(
+        Invalid, match="no machine type '9'; the types that most servers fit are 0, 7"
+    ):
         load(path, "9")
 
 
