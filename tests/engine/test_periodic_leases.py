@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from innkeeper.domain.compute import Status
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.ids import ServerId
 from innkeeper.domain.leases import Demand, Lease, LeaseStatus, Window
 from innkeeper.domain.slices import Leasing
 from innkeeper.engine.lease_events import FAILED_MAX_S, TASK, TURN_S, WAIT_MAX_S
@@ -169,6 +170,37 @@ def test_many_servers_are_deleted_in_steps(operator: LeaseOperator, process: Lea
     assert process.writer.commits == commits + 1
 
 
+def waiting(
+    operator: LeaseOperator, process: LeaseProcess, after_s: float
+) -> tuple[Lease, ServerId]:
+    """A lease that has ended, and waits for the agent to destroy its server."""
+    lease = operator.lease((1, 1), end=HOUR_S)
+    server = operator.movers.boot(None, hints={"reservation": lease.reservations[0].uuid})
+    process.run(after_s)
+    assert operator.status(lease) == LeaseStatus.ENDING
+    return lease, server
+
+
+def test_the_pauses_of_a_lease_that_waits_have_a_limit(
+    operator: LeaseOperator, process: LeaseProcess
+) -> None:
+    waiting(operator, process, HOUR_S)
+    for _ in range(9):
+        commits = process.writer.commits
+        process.run(WAIT_MAX_S)
+        assert process.writer.commits == commits + 1
+
+
+def test_a_lease_waits_no_longer_after_the_clock_was_set_back(
+    operator: LeaseOperator, process: LeaseProcess
+) -> None:
+    lease, server = waiting(operator, process, 3 * HOUR_S)
+    operator.movers.now -= HOUR
+    operator.movers.tell("destroy", server)
+    assert process.run() > 0
+    assert operator.status(lease) == LeaseStatus.ENDED
+
+
 def test_servers_being_deleted_get_no_second_order(operator: LeaseOperator) -> None:
     movers, at_once = operator.movers, handover.DELETED_AT_ONCE
     lease, counter = filled(operator, at_once + 4), Counter(operator.cloud)
@@ -253,6 +285,47 @@ def test_a_deleted_lease_whose_end_fails_is_visible_again(
     operator.delete(lease)
     with pytest.raises(NotFound):
         operator.status(lease)
+    assert operator.said("a1", "b1") == [FREE] * 2
+
+
+def test_a_lease_that_is_deleted_again_has_all_its_retries(
+    operator: LeaseOperator, process: LeaseProcess
+) -> None:
+    lease = operator.lease((1, 1), end=HOUR_S)
+    server = operator.movers.boot(None, hints={"reservation": lease.reservations[0].uuid})
+    break_reservation(operator, lease)
+    assert failures(process, HOUR_S) == [False] * RETRIES + [True]
+    repair(operator)
+    operator.delete(lease)
+    break_reservation(operator, lease)
+    operator.movers.tell("destroy", server)
+    assert failures(process, SOON_S) == [False] * RETRIES + [True]
+    repair(operator)
+    operator.delete(lease)
+    assert operator.said("a1", "b1") == [FREE] * 2
+
+
+def test_an_overtaken_event_is_retried_without_a_limit(
+    operator: LeaseOperator, process: LeaseProcess
+) -> None:
+    movers, lease = operator.movers, operator.lease((2, 2), end=HOUR_S)
+    server = movers.boot("a1", hints={"reservation": lease.reservations[0].uuid})
+    movers.migrate(server)
+    rival = (
+        "CREATE TRIGGER rival AFTER DELETE ON allocations "
+        "BEGIN UPDATE consumers SET generation = generation + 1; END"
+    )
+    operator.cloud.write(lambda tx: tx.exec_driver_sql(rival))
+    with capture_logs() as logs:
+        process.run(HOUR_S)
+        for _ in range(2 * RETRIES):
+            process.run(FAILED_MAX_S)
+    assert [each["event"] for each in logs] == ["lease_event_delayed"] * (1 + 2 * RETRIES)
+    operator.cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER rival"))
+    process.run(FAILED_MAX_S)
+    movers.finish()
+    process.run(FAILED_MAX_S)
+    assert operator.status(lease) == LeaseStatus.ENDED
     assert operator.said("a1", "b1") == [FREE] * 2
 
 

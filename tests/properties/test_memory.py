@@ -38,6 +38,7 @@ SPECS = (
     asking(1, 1, 0, amounts={"CUSTOM_LATE": 1}),
     asking(1, 1, 0, image_properties=(("hw_architecture", "x86_64"),)),
     asking(1, 1, 0, flavor_specs=(("aggregate_instance_extra_specs:ssd", "true"),)),
+    asking(1, 1, 0, automatic_pclouds=("ours",)),
 )
 ALL_CLASSES = (*CLASSES, "CUSTOM_LATE")
 SKETCHES = st.builds(
@@ -51,6 +52,8 @@ SKETCHES = st.builds(
     traits=st.sampled_from([(), ("T",), ("LATE",)]),
     capabilities=st.sampled_from([{}, {"cores": 4}, {"cores": 8, "cpu_arch": "x86_64"}]),
     aggregates=st.sampled_from([frozenset(), RACK, ROW, RACK | ROW]),
+    pcloud=st.sampled_from([None, None, "ours", "theirs"]),
+    is_pcloud_open=st.booleans(),
 )
 NAMED = st.sampled_from(NAMES)
 STEPS = st.lists(

@@ -30,6 +30,7 @@ The numbers are those of the list that was made from the faults of other service
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -123,8 +124,30 @@ RIVALS = ((whole(), slots(1, 1)), (slots(1, 1), whole()), (slots(8, 1), slots(1,
 def test_case_6_a_claim_sees_what_came_after_the_choice(
     only_a1: LeaseWorld, mine: dict[str, Any], theirs: dict[str, Any]
 ) -> None:
-    demands, context = [demand_of(mine)], only_a1.operator.context()
-    window = Window(only_a1.at(TEN), only_a1.at(ELEVEN))
+    claim = chosen_claim(only_a1, mine, TEN, ELEVEN)
+    make(only_a1, TEN, ELEVEN, theirs)
+    refused(only_a1, claim, Overtaken, "Another lease took the chosen hosts")
+
+
+@pytest.mark.parametrize("start", [TEN - 4, ELEVEN + 4])
+def test_case_6_a_claim_keeps_the_time_for_cleaning(tmp_path: Path, start: int) -> None:
+    """The other lease ends a minute too late for this one, or begins a minute too early."""
+    world = LeaseWorld(tmp_path, cleaning_min=5)
+    for name in SIZES.keys() - {"a1"}:
+        world.switch(name)
+    claim = chosen_claim(world, whole(), TEN, ELEVEN)
+    theirs = (0, start) if start < TEN else (start, NOON)
+    make(world, *theirs)
+    refused(world, claim, Overtaken, "Another lease took the chosen hosts")
+    world.movers.close()
+
+
+def chosen_claim(
+    world: LeaseWorld, body: dict[str, Any], start: int, end: int
+) -> Callable[[], object]:
+    """Choose hosts for a lease, and return the act that claims them."""
+    demands, context = [demand_of(body)], world.operator.context()
+    window = Window(world.at(start), world.at(end))
 
     def choose(_: Tx, decision: DecisionContext) -> list[list[ChosenHost]]:
         table = decision.follower.table
@@ -132,14 +155,9 @@ def test_case_6_a_claim_sees_what_came_after_the_choice(
         assert not isinstance(found, Lack)
         return booking.choices(table.calendar, found)
 
-    chosen = only_a1.cloud.decide(choose, only_a1.operator.now)
-    make(only_a1, TEN, ELEVEN, theirs)
-    refused(
-        only_a1,
-        lambda: only_a1.cloud.write(lambda tx: booking.claim(tx, demands, chosen, window, context)),
-        Overtaken,
-        "Another lease took the chosen hosts",
-    )
+    chosen = world.cloud.decide(choose, world.operator.now)
+    claim = partial(booking.claim, demands=demands, chosen=chosen, window=window, context=context)
+    return lambda: world.cloud.write(claim)
 
 
 # -- life cycles ---------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ import pytest
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.leases import Lease, LeaseStatus
 from innkeeper.store.tables import leases
+from innkeeper.systems.leases import freepool
+from innkeeper.systems.leases.freepool import HostChange
 from innkeeper.systems.leases.updates import LeaseChange
 from tests.support.lease_worlds import LeaseWorld
 
@@ -89,21 +91,48 @@ def test_a_starting_lease_gets_more_slots_where_it_waits(world: LeaseWorld) -> N
     world.judge()
 
 
-def left_over(world: LeaseWorld) -> tuple[Lease, datetime]:
+LEFT_OVER = "servers on a failed host"
+
+
+def left_over(world: LeaseWorld, next_start: int = 10) -> Lease:
     """A lease that has another host for a failed one, which the next lease has after it."""
     lease, host = used(world)
     named = f'["==", "$hypervisor_hostname", "{host}"]'
-    world.create([{**WHOLE, "resource_properties": named}], 10, 20, PROJECT)
+    world.create([{**WHOLE, "resource_properties": named}], next_start, 20, PROJECT)
     world.switch(host)
     world.operator.heal()
     assert world.held(lease.reservations[0].id)[host] == 0
-    return lease, world.at(15)
+    return lease
 
 
 def test_a_lease_is_not_extended_over_another_on_a_failed_host(world: LeaseWorld) -> None:
-    lease, end = left_over(world)
-    with pytest.raises(Conflict, match="servers on a failed host"):
-        world.change(lease.uuid, LeaseChange(end_at=end))
+    lease = left_over(world)
+    with pytest.raises(Conflict, match=LEFT_OVER):
+        world.change(lease.uuid, LeaseChange(end_at=world.at(15)))
+    world.judge_minutes()
+
+
+def test_a_failed_host_is_cleaned_before_the_next_lease(tmp_path: Path) -> None:
+    world = LeaseWorld(tmp_path, cleaning_min=3)
+    lease = left_over(world, 15)
+    with pytest.raises(Conflict, match=LEFT_OVER):
+        world.change(lease.uuid, LeaseChange(end_at=world.at(13)))
+    world.change(lease.uuid, LeaseChange(end_at=world.at(12)))
+    world.movers.close()
+
+
+def test_a_lease_is_not_extended_over_the_date_at_which_a_failed_host_leaves(
+    world: LeaseWorld,
+) -> None:
+    lease, host = used(world)
+    world.switch(host)
+    world.operator.heal()
+    leaves = HostChange({}, True, world.at(15))
+    row = world.host_ids[host]
+    world.cloud.write(partial(freepool.change, host_id=row, wanted=leaves, now=world.operator.now))
+    with pytest.raises(Conflict, match=LEFT_OVER):
+        world.change(lease.uuid, LeaseChange(end_at=world.at(16)))
+    world.change(lease.uuid, LeaseChange(end_at=world.at(15)))
     world.judge_minutes()
 
 

@@ -243,6 +243,19 @@ def test_without_another_host_an_active_lease_misses_one(operator: LeaseOperator
     assert (operator.heal(), flags(operator, lease)) == (1, WELL)
 
 
+def test_a_lease_misses_a_host_until_it_is_known_to_be_up(operator: LeaseOperator) -> None:
+    """A process that has not waited for the agent long enough does not count its host as failed."""
+    lease = operator.lease((3, 3), end=5 * HOUR_S)
+    operator.declare("b1", is_down=True)
+    assert operator.heal() == 1
+    operator.movers.wait(2 * MINUTE_S, silent="b")
+    operator.declare("b1", is_down=False)
+    assert not operator.heal_one(lease.uuid, frozenset())
+    assert flags(operator, lease) == MISSING
+    operator.movers.wait(MINUTE_S)
+    assert (operator.heal(), flags(operator, lease)) == (1, WELL)
+
+
 def test_active_slots_move_but_for_those_in_use(operator: LeaseOperator) -> None:
     lease = with_slots(operator, 4)
     (first,) = units(operator, lease)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,7 @@ from innkeeper.domain.leases import Demand, Lease, Window
 from innkeeper.domain.slices import Leasing
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.leases import leases, limits, updates
+from innkeeper.systems.leases import availability, leases, limits, updates
 from innkeeper.systems.leases.updates import LeaseChange
 from tests.support.clouds import reported
 from tests.support.lease_operator import LeaseOperator
@@ -90,6 +90,28 @@ def test_a_change_does_not_make_a_lease_longer_than_allowed(operator: LeaseOpera
     with pytest.raises(Forbidden):
         changed(operator, lease, end_at=operator.now + timedelta(hours=5))
     assert changed(operator, lease, name="other").name == "other"
+
+
+def test_the_latest_end_is_not_later_than_allowed(operator: LeaseOperator) -> None:
+    lease = operator.lease((1, 1), start=HOUR_S, end=2 * HOUR_S)
+
+    def latest_end() -> datetime:
+        context, limit = operator.context(), operator.now + timedelta(hours=9)
+
+        def look(tx: Tx, decision: DecisionContext) -> datetime:
+            table = decision.follower.table
+            return availability.latest_end(tx, table, lease, limit, context)
+
+        found: datetime = operator.cloud.decide(look, operator.now)
+        return found
+
+    assert latest_end() == operator.now + timedelta(hours=9)
+    limited(operator, max_lease_duration_s=7200)
+    end = latest_end()
+    assert end == lease.start_at + timedelta(hours=2)
+    with pytest.raises(Forbidden):
+        changed(operator, lease, end_at=end + timedelta(minutes=1))
+    assert changed(operator, lease, end_at=end).end_at == end
 
 
 def test_hosts_are_limited_at_each_moment(operator: LeaseOperator) -> None:

@@ -103,6 +103,14 @@ def test_conditions_are_nested_to_any_depth() -> None:
     assert matching(["or", [">", "$gpus", "9"], ["and", deep, deep], [">", "$vcpus", 20]]) == [0, 2]
 
 
+def test_versions_have_any_number_of_parts() -> None:
+    calendar = calendar_of({"kernel": "5.4.0.9"}, {"kernel": "5.4.0.10"}, {"kernel": "5.4.0.0.1"})
+    for sign, rows in (("<", [2]), ("==", [0]), (">", [1])):
+        expression = parse(json.dumps([sign, "$kernel", "5.4.0.09"]))
+        assert expression is not None
+        assert mask(expression, calendar).nonzero()[0].tolist() == rows
+
+
 def test_large_numbers_that_differ_are_not_equal() -> None:
     calendar = calendar_of({"serial": "9007199254740993"}, {"serial": 9007199254740992000})
     for value, rows in (("9007199254740992", []), ("9007199254740993", [0])):
