@@ -33,6 +33,7 @@ def cloud() -> HostTable:
         host("ended", pcloud=of_reservation("ended")),
         host("theirs", pcloud=of_reservation(THEIRS), is_pcloud_open=True, vcpus=98),
         host("pcloud", pcloud=PCLOUD, pcloud_name="a", is_pcloud_open=True),
+        host("shut", pcloud=PCLOUD, pcloud_name="b"),
         host("same lease", pcloud=of_reservation(SAME), is_pcloud_open=True),
         host("same pcloud", pcloud=SAME, pcloud_name="a", is_pcloud_open=True),
     )
@@ -61,6 +62,7 @@ CASES: list[tuple[dict[str, Any], set[str]]] = [
     ({"reservation": OURS, "pclouds": (PCLOUD,)}, set()),
     ({"reservation": OURS, "forced_host": "shared"}, set()),
     ({"forced_host": "ours"}, set()),
+    ({"automatic_pclouds": (PCLOUD,)}, {"shared", "pcloud"}),
 ]
 
 
@@ -87,6 +89,16 @@ def test_few_rows_are_all_that_pass(wanted: dict[str, Any]) -> None:
         part = LEASE_FILTER.mask(table, spec, slice(2, 4))
         assert part is not None
         assert part.tolist() == mask[2:4].tolist()
+
+
+@pytest.mark.parametrize("wanted", [wanted for wanted, _ in CASES])
+def test_a_host_alone_is_admitted_as_among_all(wanted: dict[str, Any]) -> None:
+    """If few hosts have changed, they are judged one by one, in a shorter way."""
+    table, spec = cloud(), asking(**wanted)
+    unnamed, _ = PCLOUD_FILTER.HALVES
+    mask = unnamed.mask(table, spec, ALL_ROWS)
+    admitted = [unnamed.admits(table, spec, index) for index in range(table.host_count)]
+    assert admitted == ([True] * table.host_count if mask is None else mask.tolist())
 
 
 def test_it_is_in_force_whatever_the_settings_say() -> None:

@@ -115,6 +115,8 @@ def test_affinity_grows_on_its_host_only() -> None:
     assert isinstance(refused, Lack)
     assert refused.fits == 4
     assert changed(world, [Demand(5, 5, SLOT, True)], [{0: 2}]) == [{1: 5}]
+    # The host that it has is enough, although it has no room for the maximum.
+    assert changed(world, [Demand(3, 5, SLOT, True)], [{0: 2}]) == [{0: 4}]
 
 
 def test_what_demands_keep_is_not_given_to_others() -> None:
