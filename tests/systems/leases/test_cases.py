@@ -38,7 +38,14 @@ from typing import Any
 import pytest
 
 from innkeeper.domain.errors import Conflict, Invalid, NotFound, Overtaken
-from innkeeper.domain.leases import ChosenHost, LeaseEventState, LeaseStatus, Window, slot_class
+from innkeeper.domain.leases import (
+    ChosenHost,
+    Lease,
+    LeaseEventState,
+    LeaseStatus,
+    Window,
+    slot_class,
+)
 from innkeeper.scheduling.leases.lacks import Lack
 from innkeeper.scheduling.leases.requirements import HOST_FACTS
 from innkeeper.store.tables import compute, placement
@@ -200,20 +207,27 @@ def test_case_9_slots_wait_until_former_servers_are_gone(only_a1: LeaseWorld) ->
 def test_case_9_a_longer_lease_is_warned_of_once_more(world: LeaseWorld) -> None:
     operator = world.operator
     lease = operator.lease((1, 1), end=7200.0, warned=3600.0)
-
-    def state() -> tuple[str, int]:
-        warning = world.lease(lease.uuid).warning
-        assert warning is not None
-        return warning.state, world.minute_of(warning.due_at)
-
     operator.wait(3600)
-    assert state() == (LeaseEventState.DONE, 60)
+    assert warning(world, lease) == (LeaseEventState.DONE, 60)
     world.change(lease.uuid, LeaseChange(end_at=world.at(240)))
-    assert state() == (LeaseEventState.WAITING, 180)
+    assert warning(world, lease) == (LeaseEventState.WAITING, 180)
     operator.wait(7200)
-    assert state() == (LeaseEventState.DONE, 180)
+    assert warning(world, lease) == (LeaseEventState.DONE, 180)
     operator.wait(60)
-    assert state() == (LeaseEventState.DONE, 180)
+    assert warning(world, lease) == (LeaseEventState.DONE, 180)
+
+
+def test_case_9_a_shorter_lease_is_not_warned_of_before_its_start(world: LeaseWorld) -> None:
+    lease = world.operator.lease((1, 1), start=3600.0, end=18000.0, warned=7200.0)
+    world.change(lease.uuid, LeaseChange(end_at=world.at(ELEVEN)))
+    assert warning(world, lease) == (LeaseEventState.WAITING, TEN)
+
+
+def warning(world: LeaseWorld, lease: Lease) -> tuple[str, int]:
+    """Return the state of a lease's warning, and the minute in which it is due."""
+    found = world.lease(lease.uuid).warning
+    assert found is not None
+    return found.state, world.minute_of(found.due_at)
 
 
 def test_cases_10_and_11_slots_are_used_in_the_window_only(world: LeaseWorld) -> None:

@@ -11,13 +11,15 @@ from innkeeper.domain.compute import Status
 from innkeeper.domain.errors import Conflict, NotFound, Overtaken
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.leases import LeaseStatus
+from innkeeper.domain.leases import Lease, LeaseEventState, LeaseStatus
 from innkeeper.store.queries.leases import leases
 from innkeeper.store.tables.compute import servers
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.moves import resizing, shelving
+from innkeeper.systems.leases.updates import LeaseChange, change
 from tests.support.clouds import reported
 from tests.support.lease_operator import LeaseOperator
 from tests.support.moves import Movers
@@ -104,8 +106,10 @@ def test_a_start_waits_until_former_servers_are_gone(operator: LeaseOperator) ->
     operator.carry_out(second.uuid)
     assert operator.status(second) == LeaseStatus.ACTIVE
     assert operator.status(first) == LeaseStatus.ENDING
+    server = boot(operator, second.reservations[0].uuid, "a1")
     operator.turn()
     assert operator.status(first) == LeaseStatus.ENDED
+    assert operator.movers.server(server).task_state is None
     assert operator.held(second) == {"a1", "b1"}
     assert {said for said, _ in operator.said("a1", "b1")} == {Dedication.LEASED}
 
@@ -118,6 +122,21 @@ def test_overdue_events_are_carried_out(operator: LeaseOperator) -> None:
     assert operator.status(there) == LeaseStatus.ACTIVE
     operator.turn()
     assert operator.status(there) == LeaseStatus.ACTIVE
+
+
+def test_events_after_the_end_of_a_shorter_lease_are_done(operator: LeaseOperator) -> None:
+    lease = operator.lease((1, 1), end=3 * HOUR_S, warned=2 * HOUR_S, marked="backup")
+    wanted = LeaseChange(end_at=operator.moment(HOUR_S))
+
+    def shorten(tx: Tx, decision: DecisionContext) -> Lease:
+        return change(tx, decision, lease, wanted, operator.context())
+
+    operator.cloud.decide(shorten, operator.now)
+    operator.wait(HOUR_S)
+    ended = operator.cloud.read(lambda tx: leases.by_uuid(tx, lease.uuid))
+    assert [each.state for each in ended.events] == [LeaseEventState.DONE] * 4
+    late = operator.moment(2 * HOUR_S)
+    assert not operator.cloud.read(lambda tx: leases.is_any_due(tx, late))
 
 
 def test_a_lease_starts_once_the_agent_of_a_down_host_is_back(operator: LeaseOperator) -> None:

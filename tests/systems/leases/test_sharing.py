@@ -85,8 +85,11 @@ def users(operator: LeaseOperator, reservation: str) -> set[str]:
     return {each for each in projects if operator.cloud.read(partial(may_use, project=each))}
 
 
-def with_slots(operator: LeaseOperator, *, affinity: bool | None = None) -> Lease:
-    window = Window(operator.now, operator.now + timedelta(hours=1))
+def with_slots(
+    operator: LeaseOperator, *, affinity: bool | None = None, start: float = 0.0
+) -> Lease:
+    begin = operator.moment(start)
+    window = Window(begin, begin + timedelta(hours=1))
     return operator.make(window, [Demand(2, 2, SMALL, affinity)])
 
 
@@ -152,6 +155,17 @@ def test_the_flavor_of_slots_follows_the_projects(operator: LeaseOperator) -> No
     assert users(operator, part) == {"project", "friend"}
     chosen(operator, lease, {"shared_with": ("heir",)})
     assert users(operator, part) == {"project", "heir"}
+
+
+def test_slots_that_were_shared_before_their_start_are_for_all_projects(
+    operator: LeaseOperator,
+) -> None:
+    lease = with_slots(operator, start=HOUR_S)
+    part = lease.reservations[0].uuid
+    chosen(operator, lease, {"shared_with": ("friend",)})
+    assert users(operator, part) == set()
+    operator.wait(HOUR_S)
+    assert users(operator, part) == {"project", "friend"}
 
 
 def test_the_options_of_a_lease_that_is_over_are_fixed(operator: LeaseOperator) -> None:
