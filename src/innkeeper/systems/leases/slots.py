@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from uuid import NAMESPACE_URL, UUID, uuid5
+from uuid import UUID, uuid5
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.compute import Flavor, Host
 from innkeeper.domain.errors import InUse, NotFound
-from innkeeper.domain.grouping import ServerGroup
+from innkeeper.domain.grouping import ServerGroup, group_of_reservation
 from innkeeper.domain.leases import Lease, Reservation, slot_class
 from innkeeper.domain.placement import SHARES
 from innkeeper.domain.placing import GroupPolicy
@@ -118,10 +118,10 @@ def publish(tx: Tx, lease: Lease, reservation: Reservation, now: datetime) -> st
     group = None
     if reservation.affinity is not None:
         policy = GroupPolicy.AFFINITY if reservation.affinity else GroupPolicy.ANTI_AFFINITY
-        group = str(uuid5(NAMESPACE_URL, f"group:{reservation.uuid}"))
+        group, name = group_of_reservation(reservation.uuid)
         wanted = ServerGroup(
             uuid=group,
-            name=FLAVOR_PREFIX + reservation.uuid,
+            name=name,
             policy=policy,
             project_id=lease.project_id,
             user_id=lease.user_id,
@@ -172,7 +172,7 @@ def withdraw(tx: Tx, reservation: Reservation) -> None:
         flavors.delete(tx, reservation.uuid, by_lease=True)
     if reservation.group_uuid is not None:
         try:
-            groups.delete(tx, reservation.group_uuid)
+            groups.delete(tx, reservation.group_uuid, by_lease=True)
         except NotFound:
             return
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from innkeeper.domain.compute import UNLIMITED
-from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
+from innkeeper.domain.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from innkeeper.domain.grouping import GroupDefinition, GroupState, Members, ServerGroup
 from innkeeper.domain.ids import ServerId, canonical_uuid
 from innkeeper.domain.placing import GroupPolicy, GroupRule
@@ -72,9 +72,16 @@ def members(tx: Tx, group: ServerGroup) -> tuple[ServerId, ...]:
     return server_groups.members(tx, [group.id]).get(group.id, ())
 
 
-def delete(tx: Tx, uuid: str) -> None:
-    """Delete a group. Raises :class:`NotFound`."""
-    server_groups.remove(tx, get(tx, uuid).id)
+def delete(tx: Tx, uuid: str, *, by_lease: bool = False) -> None:
+    """Delete a group. Raises :class:`NotFound`.
+
+    Raises :class:`Conflict` for the group of a lease, unless the lease deletes it: the lease still
+    shows the group, and clients name it with each of their servers.
+    """
+    group = get(tx, uuid)
+    if group.is_of_lease and not by_lease:
+        raise Conflict(f"Server group {uuid} belongs to a lease. Change the lease instead.")
+    server_groups.remove(tx, group.id)
 
 
 def give(tx: Tx, uuid: str, project_id: str) -> None:
