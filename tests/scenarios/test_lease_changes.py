@@ -239,7 +239,10 @@ def test_slots_change_before_the_start_and_grow_after_it(play: LeasePlay) -> Non
     for change in ({"vcpus": 1}, {"memory_mb": 64}, {"disk_gb": 1}, {"affinity": True}):
         lease.refused(409, ONLY_AMOUNT, **lease.part(**change))
     lease.refused(409, ONLY_AMOUNT, **lease.part(resource_properties='["==", "$vcpus", "4"]'))
-    assert lease.allowed(**lease.part(amount=4))["reservations"][0]["amount"] == 4
+    # The same in other words is no change.
+    same = {"affinity": "None", "resource_properties": None, "vcpus": 2}
+    shown = lease.allowed(**lease.part(amount=4, **same))["reservations"][0]
+    assert (shown["amount"], shown["affinity"]) == (4, None)
     less = "An active reservation doesn't allow to reduce/replace its instances."
     lease.refused(409, less, **lease.part(amount=3))
     lease.refused(409, NOT_ENOUGH, **lease.part(amount=9))
@@ -249,7 +252,7 @@ def test_slots_change_before_the_start_and_grow_after_it(play: LeasePlay) -> Non
 
 def test_slots_of_a_flavor_change_their_dates_only(play: LeasePlay) -> None:
     lease = Changed(play, FLAVOR)
-    lease.allowed(end_date=lease.at(4 * HOUR), **lease.part(amount=1))
+    lease.allowed(end_date=lease.at(4 * HOUR), **lease.part(amount=1, affinity="None"))
     words = "Updating parameters for 'flavor:instance' type reservations is not yet supported."
     for change in ({"amount": 2}, {"flavor_id": "2"}, {"affinity": True}):
         lease.refused(409, words, **lease.part(**change))

@@ -115,7 +115,7 @@ RESERVATIONS: tuple[Mapping[str, Any], ...] = (
     *({**SLOT, "affinity": each} for each in AFFINITIES),
     *({**WHOLE, "before_end": each} for each in ACTIONS),
     *({**WHOLE, "resource_type": each} for each in TYPES),
-    *({**WHOLE, name: 1} for name in ("amount", "x", "status")),
+    *({**WHOLE, name: 1} for name in ("amount", "x", "status", "id")),
     *({**SLOT, name: 1} for name in ("min", "x", "flavor_id")),
     *({name: SLOT[name] for name in SLOT if name != gone} for gone in SLOT),
     {name: WHOLE[name] for name in WHOLE if name != "min"},
@@ -134,6 +134,10 @@ CHANGES: tuple[tuple[Mapping[str, Any], int], ...] = (
     *(
         ({"reservations": [{"id": "$part", "remove": each}]}, 400)
         for each in ("yes", 1, None, [True])
+    ),
+    *(
+        ({"reservations": [{"id": "$part", **one}, {"id": "$part", **other}]}, 400)
+        for one, other in (({}, {}), ({"amount": 2}, {"amount": 3}), ({"remove": True}, {}))
     ),
     ({"reservations": [{"id": "$part", "amount": 0}]}, 400),
     ({"reservations": [{"id": "$part", "amount": "2"}]}, 400),
@@ -197,5 +201,8 @@ QUERIES = (
     "os-hosts?limit=-1",
     "availability?resource_type=physical:host&start_date=2999-01-02%2000:00&end_date=now",
     "availability?lease_id=none&amount=-1",
+    "availability?resource_type=physical:host&amount=1&min=1",
+    "availability?resource_type=physical:host&amount=1&max=2",
+    "availability?resource_type=physical:host&id=x",
 )
 """Answers are 400, or 404 for what is not there."""

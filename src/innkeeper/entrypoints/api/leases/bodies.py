@@ -154,6 +154,10 @@ def change_of(body: Mapping[str, Any], now: datetime, ids: IdSource) -> LeaseCha
         raise Invalid("Missing parameter reservation ID")
     if any(not isinstance(each.get(REMOVE, False), bool) for each in present):
         raise Invalid(f"Malformed parameter {REMOVE} (must be True or False)")
+    named = [str(each["id"]) for each in present]
+    twice = next((each for each in named if named.count(each) > 1), None)
+    if twice is not None:
+        raise Invalid(f"Malformed parameter reservations: {twice[:SHOWN_MAX]} is named twice")
     removed = frozenset(str(each["id"]) for each in present if each.get(REMOVE, False))
     changed = {str(each["id"]): _without_flag(each) for each in present}
     return LeaseChange(

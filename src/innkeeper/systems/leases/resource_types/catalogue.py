@@ -52,6 +52,8 @@ class ResourceTypes:
         for each, uuid in zip(given, uuids, strict=True):
             if "resource_type" not in each:
                 raise Invalid("Missing parameter resource_type")
+            if "id" in each:
+                raise Invalid("Malformed parameter id: a new reservation gets an id of its own")
             kind = self._named(each["resource_type"])
             resolved = kind.resolve(tx, _parameters(each), project_id)
             # The total is checked before the next reservation is parsed, so a refusal takes little

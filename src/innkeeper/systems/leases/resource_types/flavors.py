@@ -58,7 +58,11 @@ class FlavorType:
     ) -> ResolvedDemand:
         """See :class:`.resource_type.ResourceType`."""
         present = self.shown(reservation)
-        if any(value != present.get(name) for name, value in given.items()):
+        # Clients send "None" for null.
+        wanted = {
+            name: affinity(value) if name == "affinity" else value for name, value in given.items()
+        }
+        if any(value != present.get(name) for name, value in wanted.items()):
             raise Conflict(
                 f"Updating parameters for '{self.NAME}' type reservations is not yet supported."
             )

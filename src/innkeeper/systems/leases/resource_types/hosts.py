@@ -73,6 +73,9 @@ class HostType:
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
         """See :class:`.resource_type.ResourceType`."""
         if amount is not None:
+            both = [name for name in COUNTS if name in query]
+            if both:
+                raise Invalid(f"Malformed parameter {both[0]}: the query has an amount already")
             return {**query, **dict.fromkeys(COUNTS, amount)}
         given = with_numbers(query, COUNTS)
         return {"min": 1, "max": given.get("min", 1), **given}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
@@ -55,11 +56,11 @@ class SlotType:
     ) -> ResolvedDemand:
         """See :class:`.resource_type.ResourceType`."""
         present = {name: value for name, value in self.shown(reservation).items() if name in KNOWN}
-        if reservation.is_live:
-            changed = {name for name, value in given.items() if value != present.get(name)}
-            if changed - {"amount"}:
-                raise Conflict("An active reservation only accepts to update amount.")
-        return self.resolve(tx, {**present, **given}, project_id)
+        found = self.resolve(tx, {**present, **given}, project_id)
+        # Compared as resolved: clients send "None" for null, and "False" for false.
+        if reservation.is_live and _one(found) != _one(self.resolve(tx, present, project_id)):
+            raise Conflict("An active reservation only accepts to update amount.")
+        return found
 
     def shown(self, reservation: Reservation) -> Mapping[str, Any]:
         """See :class:`.resource_type.ResourceType`."""
@@ -87,6 +88,11 @@ def made(reservation: Reservation) -> Mapping[str, Any]:
         "aggregate_id": reservation.aggregate_id,
         "server_group_id": reservation.group_uuid,
     }
+
+
+def _one(found: ResolvedDemand) -> ResolvedDemand:
+    """Return the same demand for a single slot."""
+    return replace(found, demand=replace(found.demand, units_min=1, units_max=1))
 
 
 def _size(name: str, given: Any) -> int:
