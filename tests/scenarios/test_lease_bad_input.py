@@ -183,6 +183,26 @@ def test_wrong_changes(place: Place, change: Mapping[str, Any], status: int) -> 
     assert_refused(place, "PUT", f"{LEASES}/$lease", change, status)
 
 
+TRIALS = (
+    *(("DELETE", f"{LEASES}/$lease", None, ANN), ("POST", f"{LEASES}/$lease/accept", None, ANN)),
+    *(("POST", f"{LEASES}/$lease/decline", None, ANN), ("DELETE", f"{HOSTS}/$host", None, "admin")),
+    ("PUT", f"{HOSTS}/$host", {"gpu": "h100"}, "admin"),
+    ("PUT", f"{HOSTS}/$host/allocation", {"lease_id": "$lease"}, "admin"),
+    ("PATCH", f"{HOSTS}/properties/gpu", {"private": True}, "admin"),
+    ("PUT", "/reservation/v1/quotas/lab", {"quota": {"leases": 1}}, "admin"),
+    ("DELETE", "/reservation/v1/quotas/lab", None, "admin"),
+    ("DELETE", "/reservation/v1/series/none", None, ANN),
+)
+
+
+@pytest.mark.parametrize(("method", "path", "body", "token"), TRIALS)
+def test_what_cannot_be_tried(
+    place: Place, method: str, path: str, body: Any, token: str | None
+) -> None:
+    """A dry run that would be carried out would end leases, and delete servers."""
+    assert_refused(place, method, f"{path}?dry_run=true", body, token=token)
+
+
 IDS = ("none", "0", "-1", "9" * 40, "%FF", "a" * 300, "*")
 
 

@@ -56,6 +56,8 @@ SET_QUOTA = closed(
     {"quota": {**closed(dict.fromkeys(NAMES, _LIMIT)), "minProperties": 1}}, ("quota",)
 )
 DRY_RUN = query({"dry_run": {"type": "string"}})
+NO_QUERY = query({})
+"""For requests that write and cannot be tried: a ``dry_run`` that is ignored would do harm."""
 _ANY_TEXT: Schema = {"type": "string"}
 AVAILABILITY = query(
     {
