@@ -270,6 +270,7 @@ def test_an_unused_lease_ends_after_its_grace_time(operator: LeaseOperator) -> N
     assert look(operator) == [lease.uuid]
     operator.turn()
     assert operator.status(lease) == LeaseStatus.ENDED
+    assert seen(operator, lease).end_at == operator.now
     assert operator.status(other) == LeaseStatus.ACTIVE
     assert sorted(map(str, operator.said("a1", "b1"))) == sorted(
         map(str, [(Dedication.FREEPOOL, None), (Dedication.LEASED, other.reservations[0].uuid)])
