@@ -71,8 +71,10 @@ def moment(text: Any, now: datetime) -> datetime:
         return now
     try:
         # Naive and in UTC, like all times of the core.
+        # In ASCII: other alphabets have digits, too.
+        text.encode("ascii")
         return datetime.strptime(text, FORMAT)  # noqa: DTZ007
-    except (TypeError, ValueError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         raise Invalid(
             f"{str(text)[:SHOWN_MAX]} is an invalid date. Required format: {FORMAT}"
         ) from error
