@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from innkeeper.domain.grouping import group_of_reservation
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import (
     Demand,
@@ -29,6 +30,7 @@ from innkeeper.store.tables import compute, pclouds, placement
 from innkeeper.store.tables import leases as lease_tables
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.compute.grouping import groups
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.leases import events as lease_events
 from innkeeper.systems.leases import freepool, slots
@@ -65,7 +67,7 @@ def furnish(tx: Tx) -> None:
 def _with_slots(tx: Tx) -> str:
     """Put the second host's slots into a running lease. Return the reservation's id."""
     freepool.add(tx, "h1", {}, "freepool", NOW)
-    made = leases.add(tx, _request(Demand(2, 2, {"VCPU": 1})), NOW)
+    made = leases.add(tx, _request(Demand(2, 2, {"VCPU": 1}, affinity=True)), NOW)
     holds.add(tx, made.reservations[0].id, {_h1(tx): 2})
     lease_events.start(tx, made, CONTEXT)
     return made.reservations[0].uuid
@@ -85,8 +87,15 @@ def _slots_lost(tx: Tx, _: Any) -> None:
     tx.execute(placement.inventories.update().where(those).values(total=1))
 
 
-def _flavor_lost(tx: Tx, _: Any) -> None:
-    flavors.delete(tx, _with_slots(tx), by_lease=True)
+def _flavor_lost(tx: Tx, it: Any) -> None:
+    flavors.delete(tx, group_lost(tx, it), by_lease=True)
+
+
+def group_lost(tx: Tx, _: Any) -> str:
+    """Delete the server group of a reservation, and return the reservation's id."""
+    uuid = _with_slots(tx)
+    groups.delete(tx, group_of_reservation(uuid)[0], by_lease=True)
+    return uuid
 
 
 def _start_lost(tx: Tx, _: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.domain.auditing import Finding
+from innkeeper.domain.grouping import group_of_reservation
 from innkeeper.domain.ids import ServerId
 from innkeeper.engine.database import Database
 from innkeeper.engine.maintenance import audit
@@ -18,8 +19,10 @@ from innkeeper.entrypoints.maintenance import auditing
 from innkeeper.entrypoints.maintenance.auditing import AuditOptions
 from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.compute.grouping import groups
 from innkeeper.systems.compute.hosts import hosts
 from tests.support.audited import GHOST, PLANTS, Audited, furnish
+from tests.support.audited_leases import group_lost
 from tests.support.clouds import AGENT, DEFAULTS, NOW, Numbers, reported
 from tests.support.databases import DATABASES, MIGRATED
 from tests.support.foreign_keys import tighten
@@ -85,6 +88,17 @@ def test_what_is_planted_is_found_and_repaired_where_that_is_safe(world: World, 
             tighten(tx)
         raise Undone
     assert audit.look(Database(store)) == []
+
+
+def test_a_lost_group_of_a_lease_is_created_again(world: World) -> None:
+    store, it = world
+    with pytest.raises(Undone), store.write() as tx:
+        lost = group_lost(tx, it)
+        assert [each.key for each in findings(tx)] == [lost]
+        assert repair_all(tx) == []
+        group = groups.get(tx, group_of_reservation(lost)[0])
+        assert (group.policy, group.project_id) == ("affinity", "project")
+        raise Undone
 
 
 def test_every_kind_is_planted_and_every_promised_repair_is_there() -> None:

@@ -41,8 +41,10 @@ WRONG_SLOTS = Invariant(
 MISSING_PARTS = Invariant(
     ROOM,
     "wrong-lease-parts",
-    "an active reservation has its aggregate, and for slots its flavor; an ended one has neither",
+    "an active reservation has its aggregate, and for slots its flavor and group; an ended one has "
+    "none",
     "Delete the lease and create it again, or delete what is left of it.",
+    "creates a lost flavor or server group again",
 )
 UNFINISHED = Invariant(
     ROOM,
@@ -158,15 +160,21 @@ def _wrong_parts(each: AuditedReservation) -> str | None:
     if each.aggregate_id is not None and each.aggregate is None:
         return "has an aggregate that does not exist"
     if each.state == ReservationState.ACTIVE:
-        if each.aggregate_id is None:
-            return "is active and has no aggregate"
-        if not each.is_whole and not each.has_flavor:
-            return "is active and has no flavor"
+        return _lacks(each)
     if each.state == ReservationState.DELETED and each.aggregate_id is not None:
         return "is over and still has an aggregate"
     if each.has_flavor and (each.aggregate_id is None or each.state == ReservationState.ENDING):
         return "has a flavor although it is not active"
     return None
+
+
+def _lacks(each: AuditedReservation) -> str | None:
+    """Return what an active reservation lacks."""
+    if each.aggregate_id is None:
+        return "is active and has no aggregate"
+    if not each.is_whole and not each.has_flavor:
+        return "is active and has no flavor"
+    return None if each.has_group else "is active and its server group does not exist"
 
 
 # -- repairs ---------------------------------------------------------------------------------
@@ -205,6 +213,21 @@ def correct_slots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     return done
 
 
+def create_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Create the lost flavors and server groups of active reservations of slots."""
+    done = []
+    for each in audit_parts_rows.all_reservations(tx):
+        is_lost = not each.has_flavor or not each.has_group
+        is_complete = each.state == ReservationState.ACTIVE and each.aggregate is not None
+        lease = leases.by_uuid(tx, each.lease) if each.uuid in keys else None
+        if each.is_whole or not is_lost or not is_complete or lease is None:
+            continue
+        reservation = next(one for one in lease.reservations if one.uuid == each.uuid)
+        slots.publish_lost(tx, lease, reservation, now)
+        done.append(f"reservation {each.uuid} has what it had lost")
+    return done
+
+
 def begin_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Let the service complete the events of leases whose work is not done."""
     done = []
@@ -220,5 +243,6 @@ def begin_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 REPAIRS = {
     WRONG_MEMBERS.kind: correct_members,
     WRONG_SLOTS.kind: correct_slots,
+    MISSING_PARTS.kind: create_again,
     UNFINISHED.kind: begin_again,
 }

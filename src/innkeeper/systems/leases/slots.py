@@ -117,22 +117,44 @@ def publish(tx: Tx, lease: Lease, reservation: Reservation, now: datetime) -> st
     classes.ensure(tx, slot_class(reservation.uuid), now)
     group = None
     if reservation.affinity is not None:
-        policy = GroupPolicy.AFFINITY if reservation.affinity else GroupPolicy.ANTI_AFFINITY
-        group, name = group_of_reservation(reservation.uuid)
-        wanted = ServerGroup(
-            uuid=group,
-            name=name,
-            policy=policy,
-            project_id=lease.project_id,
-            user_id=lease.user_id,
-            servers_per_host_max=None,
-            created_at=now,
-        )
-        groups.create(tx, wanted, NO_QUOTA)
+        group = _create_group(tx, lease, reservation, now)
+    _create_flavor(tx, lease, reservation, group, now)
+    return group
+
+
+def publish_lost(tx: Tx, lease: Lease, reservation: Reservation, now: datetime) -> None:
+    """Create the flavor and the server group of an active reservation if they do not exist."""
+    group = reservation.group_uuid
+    if not flavors.by_public_ids(tx, [reservation.uuid]):
+        _create_flavor(tx, lease, reservation, group, now)
+    if group is None:
+        return
+    try:
+        groups.get(tx, group)
+    except NotFound:
+        _create_group(tx, lease, reservation, now)
+
+
+def _create_group(tx: Tx, lease: Lease, reservation: Reservation, now: datetime) -> str:
+    uuid, name = group_of_reservation(reservation.uuid)
+    wanted = ServerGroup(
+        uuid=uuid,
+        name=name,
+        policy=GroupPolicy.AFFINITY if reservation.affinity else GroupPolicy.ANTI_AFFINITY,
+        project_id=lease.project_id,
+        user_id=lease.user_id,
+        servers_per_host_max=None,
+        created_at=now,
+    )
+    return groups.create(tx, wanted, NO_QUOTA).uuid
+
+
+def _create_flavor(
+    tx: Tx, lease: Lease, reservation: Reservation, group: str | None, now: datetime
+) -> None:
     flavors.create(tx, flavor_of(reservation, group), now=now)
     for project_id in (lease.project_id, *lease.shared_with):
         flavors.add_project(tx, reservation.uuid, project_id)
-    return group
 
 
 def flavor_of(reservation: Reservation, group: str | None) -> Flavor:

@@ -12,7 +12,13 @@ from innkeeper.domain.leases import (
     LeaseEventState,
     ReservationState,
 )
-from innkeeper.store.tables.compute import aggregate_hosts, aggregates, flavors, hosts
+from innkeeper.store.tables.compute import (
+    aggregate_hosts,
+    aggregates,
+    flavors,
+    hosts,
+    server_groups,
+)
 from innkeeper.store.tables.leases import freepool_hosts, holds, lease_events, leases, reservations
 from innkeeper.store.tables.placement import inventories, resource_classes, resource_providers
 from innkeeper.store.transactions import Tx
@@ -21,7 +27,10 @@ _IS_SLOT_CLASS = resource_classes.c.name.startswith(SLOT_CLASS_PREFIX, autoescap
 
 
 class AuditedReservation(NamedTuple):
-    """A reservation, its aggregate if that exists, and whether its flavor exists."""
+    """A reservation, its aggregate if that exists, and whether its flavor and group exist.
+
+    ``has_group`` is also true for a reservation without an affinity, which needs none.
+    """
 
     uuid: str
     state: str
@@ -29,6 +38,8 @@ class AuditedReservation(NamedTuple):
     aggregate_id: int | None
     aggregate: str | None
     has_flavor: bool
+    has_group: bool
+    lease: str
 
 
 class ActiveHold(NamedTuple):
@@ -62,9 +73,13 @@ def all_reservations(tx: Tx) -> list[AuditedReservation]:
             reservations.c.aggregate_id,
             aggregates.c.uuid,
             flavors.c.id.is_not(None),
+            sa.or_(reservations.c.group_uuid.is_(None), server_groups.c.id.is_not(None)),
+            leases.c.uuid,
         )
+        .join(leases, leases.c.id == reservations.c.lease_id)
         .outerjoin(aggregates, aggregates.c.id == reservations.c.aggregate_id)
         .outerjoin(flavors, flavors.c.flavor_id == reservations.c.uuid)
+        .outerjoin(server_groups, server_groups.c.uuid == reservations.c.group_uuid)
         .order_by(reservations.c.id)
     )
     return [AuditedReservation(*row) for row in tx.execute(query)]
