@@ -34,13 +34,14 @@ from innkeeper.store.queries.compute.quota_usages import QuotaUsage
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs, quotas
+from innkeeper.systems.compute.boot import slot_checks
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.entries import EntryStale
 from innkeeper.systems.compute.boot.entry_checks import EntryChecks
 from innkeeper.systems.compute.boot.resolved_requests import RequestKey, ResolvedRequest, key_of
 from innkeeper.systems.compute.flavors import demands, flavors
 from innkeeper.systems.compute.flavors.demands import Demands
-from innkeeper.systems.compute.grouping import dedications, groups, hints
+from innkeeper.systems.compute.grouping import groups, hints
 from innkeeper.systems.compute.grouping.hints import Resolved
 from innkeeper.systems.volumes import attachments
 
@@ -141,7 +142,7 @@ class RequestResolver:
             request = msgspec.structs.replace(request, hints=resolved.kept)
         destination = request.destination
         demanded = self._demanded(flavor, image)
-        check_slots(self._tx, demanded, request.flavor_id, project_id)
+        slot_checks.check(self._tx, demanded, request.flavor_id, project_id, resolved.reservation)
         spec = _spec(
             demanded,
             flavor,
@@ -325,19 +326,6 @@ def _flavor(tx: Tx, known: Mapping[str, Flavor], request: BootRequest) -> Flavor
     if flavor.is_disabled:
         raise Invalid(f"Flavor {request.flavor_id} is disabled.")
     return flavor
-
-
-def check_slots(tx: Tx, demanded: Demands, flavor_id: str, project_id: str) -> None:
-    """Reject a flavor with slots of a reservation that the project may not use.
-
-    Raises :class:`Invalid`.
-    """
-    reserved = demands.reservations_of(demanded)
-    if not reserved:
-        return
-    users = dedications.reservation_projects(tx, reserved)
-    if any(project_id not in users.get(each, ()) for each in reserved):
-        raise Invalid(f"Flavor {flavor_id} could not be found.")
 
 
 def _image(known: Mapping[str, Image], request: BootRequest, flavor: Flavor) -> Image | None:

@@ -32,7 +32,7 @@ from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import quotas
-from innkeeper.systems.compute.boot import request_resolver
+from innkeeper.systems.compute.boot import request_resolver, slot_checks
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.flavors import demands, flavors
 from innkeeper.systems.compute.moves import completion, destinations, moving
@@ -138,9 +138,7 @@ def _check_fit(tx: Tx, server: Server, flavor: Flavor, *, is_told: bool) -> None
         raise Invalid("Resize to zero disk flavor is not allowed.")
     if is_told:
         # A zone parent's image is not looked up either, so its minimum sizes are not checked.
-        request_resolver.check_slots(
-            tx, demands.of(flavor, {}), flavor.flavor_id, server.project_id
-        )
+        slot_checks.check(tx, demands.of(flavor, {}), flavor.flavor_id, server.project_id)
         return
     image = None
     if server.image_id is not None:
