@@ -12,7 +12,7 @@ from innkeeper.domain.placing import GroupRule
 
 ZONE_KEY = "availability_zone"
 """The metadata key that puts the hosts of an aggregate into an availability zone."""
-_OF_RESERVATION = "reservation:"
+OF_RESERVATION = "reservation:"
 """The name of a reservation's server group: this, and the reservation's id."""
 
 
@@ -58,13 +58,13 @@ class ServerGroup:
     def is_of_lease(self) -> bool:
         """Whether the group belongs to a reservation. Users choose names of groups, but no ids."""
         return (self.uuid, self.name) == group_of_reservation(
-            self.name.removeprefix(_OF_RESERVATION)
+            self.name.removeprefix(OF_RESERVATION)
         )
 
 
 def group_of_reservation(reservation: str) -> tuple[str, str]:
     """Return the id and the name of the server group of a reservation."""
-    return str(uuid5(NAMESPACE_URL, f"group:{reservation}")), _OF_RESERVATION + reservation
+    return str(uuid5(NAMESPACE_URL, f"group:{reservation}")), OF_RESERVATION + reservation
 
 
 _OF_PARENTS = UUID("6b1a4f0e-52a5-4d0c-9f7e-0d3c8f0c2a51")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from innkeeper.domain.compute import UNLIMITED
-from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
-from innkeeper.domain.grouping import GroupState, ServerGroup
+from innkeeper.domain.errors import Conflict, Invalid, NotFound, QuotaExceeded
+from innkeeper.domain.grouping import GroupState, ServerGroup, group_of_reservation
 from innkeeper.domain.placing import GroupRule
 from innkeeper.store.queries.compute import grouping_audit, servers
 from innkeeper.store.transactions import Store, Tx
@@ -127,6 +128,21 @@ def test_a_quota_limits_the_groups(store: Store) -> None:
         with pytest.raises(Invalid, match="Only anti-affinity policy supports rules"):
             groups.create(tx, group(OTHER, "soft-affinity", most=1), UNLIMITED)
         assert groups.count(tx, "blue") == 0
+
+
+def test_groups_of_leases_count_towards_no_quota(store: Store) -> None:
+    owned, name = group_of_reservation(OTHER)
+    with store.write() as tx:
+        made(tx, replace(group(owned), name=name), replace(group(), name=name))
+        assert groups.count(tx, "red") == 1
+        with pytest.raises(QuotaExceeded):
+            groups.create(tx, group(OTHER), 1)
+        assert groups.create(tx, group(OTHER), 2).uuid == OTHER
+        with pytest.raises(Conflict, match="belongs to a lease"):
+            groups.delete(tx, owned)
+        groups.delete(tx, owned, by_lease=True)
+        groups.delete(tx, GROUP)
+        assert groups.count(tx, "red") == 1
 
 
 def test_deleting_a_group_keeps_its_servers(store: Store) -> None:

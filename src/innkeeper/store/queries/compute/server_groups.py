@@ -141,6 +141,13 @@ def count(tx: Tx, project_id: str) -> int:
     return int(tx.execute(query.where(server_groups.c.project_id == project_id)).scalar_one())
 
 
+def named(tx: Tx, project_id: str, prefix: str) -> list[ServerGroup]:
+    """Return the groups of a project whose names begin with this text."""
+    is_named = server_groups.c.name.startswith(prefix, autoescape=True)
+    query = _GROUPS.where(server_groups.c.project_id == project_id, is_named)
+    return [_group(row) for row in tx.execute(query)]
+
+
 def members(tx: Tx, group_ids: Collection[int]) -> Members:
     """Return the members of these groups, by group. Empty groups are left out."""
     found: dict[int, tuple[ServerId, ...]] = {}

@@ -17,7 +17,13 @@ from datetime import datetime, timedelta
 
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import Conflict, Invalid, NotFound, QuotaExceeded
-from innkeeper.domain.grouping import GroupDefinition, GroupState, Members, ServerGroup
+from innkeeper.domain.grouping import (
+    OF_RESERVATION,
+    GroupDefinition,
+    GroupState,
+    Members,
+    ServerGroup,
+)
 from innkeeper.domain.ids import ServerId, canonical_uuid
 from innkeeper.domain.placing import GroupPolicy, GroupRule
 from innkeeper.store.queries.compute import server_groups
@@ -29,17 +35,25 @@ EMPTY_FOR = timedelta(hours=1)
 takes."""
 
 # Queries that are re-exported unchanged.
-count = server_groups.count
 uuid_of = server_groups.uuid_of_server
 leave = server_groups.remove_members
 counts_below = server_groups.counts_below
+
+
+def count(tx: Tx, project_id: str) -> int:
+    """Return the number of a project's groups, without those of its reservations.
+
+    Quotas of leases limit these. The project can neither create nor delete them by itself.
+    """
+    of_leases = server_groups.named(tx, project_id, OF_RESERVATION)
+    return server_groups.count(tx, project_id) - sum(each.is_of_lease for each in of_leases)
 
 
 def create(tx: Tx, wanted: ServerGroup, limit: int) -> ServerGroup:
     """Create a group, and return it. ``limit`` is the maximum number of the project's groups."""
     if wanted.servers_per_host_max is not None and wanted.policy != GroupPolicy.ANTI_AFFINITY:
         raise Invalid("Only anti-affinity policy supports rules.")
-    if limit != UNLIMITED and server_groups.count(tx, wanted.project_id) >= limit:
+    if limit != UNLIMITED and count(tx, wanted.project_id) >= limit:
         raise QuotaExceeded("Quota exceeded, too many server groups.")
     server_groups.add(tx, wanted)
     return get(tx, wanted.uuid)
