@@ -68,6 +68,10 @@ def test_a_lease_begins_and_ends_at_its_time(operator: LeaseOperator) -> None:
     home = operator.movers.server(server).host
     operator.wait(HOUR_S)
     assert operator.status(lease) == LeaseStatus.ENDING
+    ending = operator.cloud.read(lambda tx: leases.by_uuid(tx, lease.uuid))
+    assert ending is not None
+    assert ending.start_event.state == LeaseEventState.DONE
+    assert ending.end_event.state == LeaseEventState.BEGUN
     assert operator.said(home or "") == [(Dedication.ENDED, reservation)]
     (other,) = {"a1", "b1"} - {home}
     assert operator.said(other) == [FREE]
