@@ -66,7 +66,7 @@ def end(tx: Tx, uuid: str, context: LeaseContext) -> bool:
         idle.set_since(tx, [lease.id], None)
         return False
     leases.bring_forward(tx, lease.end_event, context.now)
-    # Lists of leases by time, and whoever reads the lease, take it for over.
+    # So that lists of leases by time, and clients that read only the dates, see it as over.
     leases.change(tx, lease.id, context.now, end_at=context.now)
     again = leases.by_uuid(tx, uuid)
     assert again is not None, "the lease is about to end"
