@@ -1,4 +1,4 @@
-"""One request to two services, and the differences of their answers.
+"""Sends requests to two services, and finds the differences between their answers.
 
 Always true: values that cannot be equal (times, request ids, the service's address) are
 removed from both answers. Lists are compared in their order, unless the request says that the
@@ -28,7 +28,7 @@ LISTED_MAX = 15
 SHOWN_MAX = 400
 VERSIONS = tuple(f"1.{minor}" for minor in range(40))
 COMPARED_HEADERS = ("cache-control", "content-type", "location", "openstack-api-version", "vary")
-"""Headers whose values must be equal; of others only their presence is compared."""
+"""Headers whose values must be equal. For other headers, only their presence is compared."""
 PRESENT_HEADERS = ("last-modified", "x-openstack-request-id")
 
 
@@ -66,7 +66,7 @@ def uuid(number: int) -> str:
 
 
 def at(versions: Iterable[str], *asks: Ask) -> Iterator[Ask]:
-    """The same requests at each of the versions."""
+    """Return the same requests for each of the versions."""
     for version in versions:
         for ask in asks:
             yield replace(ask, version=version)
@@ -80,7 +80,7 @@ class Pair:
         self.ours = ours
 
     def differences(self, asks: Iterable[Ask]) -> list[str]:
-        """Send all requests to both; gives the requests and differences.
+        """Send all requests to both services; returns the requests whose answers differ.
 
         A deliberate difference that does not occur is reported too.
         """
@@ -100,12 +100,12 @@ class Pair:
         return found
 
     def agree(self, asks: Iterable[Ask]) -> None:
-        """Fail, with all differences, if there are any that are not deliberate."""
+        """Fail if there are differences that are not deliberate, and show them."""
         found = self.differences(asks)
         assert not found, "\n".join([f"{len(found)} differences", *found[:LISTED_MAX]])
 
     def ask(self, ask: Ask) -> tuple[httpx.Response, httpx.Response]:
-        """Both answers, the original's first."""
+        """Return both answers, the original's first."""
         headers = dict(ask.headers)
         if ask.version is not None:
             headers.setdefault("openstack-api-version", f"placement {ask.version}")
@@ -129,18 +129,18 @@ def both(directory: Path) -> Iterator[Pair]:
 def _agrees(name: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
     their_part, our_part = theirs[name], ours.get(name)
     if name == "detail" and their_part is not None and our_part is not None:
-        # Ours may have more at the end than theirs.
+        # Our detail may have an addition at its end.
         return bool(our_part.startswith(otherwise_said(their_part)))
     if name == "body" and isinstance(their_part, str):
         return bool(otherwise_said(their_part) == our_part)
-    # Ours always sends "Vary"; theirs not with every error.
+    # Our service always sends "Vary". The original omits it in some errors.
     return bool(their_part == our_part) or (name == "vary" and their_part is None)
 
 
 def _essence(response: httpx.Response, ask: Ask) -> dict[str, Any]:
     found: dict[str, Any] = {"status": response.status_code}
     if response.status_code == HTTPStatus.UNAUTHORIZED:
-        # The two have different authentication: one has Keystone's headers, the other none.
+        # The services have different authentication, so only one of them sends Keystone's headers.
         return found
     for name in COMPARED_HEADERS:
         value = response.headers.get(name)

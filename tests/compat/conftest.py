@@ -1,4 +1,4 @@
-"""Sources and targets of imports of a running Placement."""
+"""Sources and targets for tests that import a running Placement."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def target(tmp_path: Path) -> Iterator[Running]:
 
 @pytest.fixture
 def bring(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command; gives its status, its findings and the rest of its output."""
+    """Run the command; returns its status, its findings and the rest of its output."""
 
     def run(from_url: str, to_url: str, *more: str) -> tuple[int, str, str]:
         capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Two services for an import, and the program that does it."""
+"""Two services for an import, and the program that carries it out."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ PLAIN = {"VCPU": 2, "MEMORY_MB": 2048}
 
 
 def _offered(nova: Nova, name: str, wanted: Any) -> list[dict[str, Any]]:
-    """Query candidates, note the whole answer, and give each candidate's amounts by provider."""
+    """Query candidates, note the whole answer, and return each candidate's amounts by provider."""
     found, summaries, version = candidates(nova, wanted)
     nova.note(f"candidates: {name}", {"requests": found, "summaries": summaries})
     assert version == "1.36"
@@ -65,7 +65,7 @@ def traits(nova: Nova) -> None:
 
 
 def groups(nova: Nova) -> None:
-    """Groups of the flavor: on different cards or any, and with traits of their own."""
+    """Request groups of the flavor: on different cards or on any, and with traits of their own."""
     one_card = _asks("one card", {"resources1:VGPU": "2", "trait1:HW_GPU_API_VULKAN": "required"})
     offered = _offered(nova, "one card", one_card)
     assert {card for one in offered for card in one if card in CARDS} == set(CARDS[:2])
@@ -81,7 +81,7 @@ def groups(nova: Nova) -> None:
 
 
 def of_others(nova: Nova) -> None:
-    """Requests of a port or an accelerator beside the flavor, and in the same subtree."""
+    """Requests of a port or an accelerator in addition to the flavor, and in the same subtree."""
     port, card = uuid("a port"), uuid("an accelerator")
     wanted = [
         objects.RequestGroup(requester_id=port, resources={"NET_BW_EGR_KILOBIT_PER_SEC": 1000}),
@@ -118,7 +118,7 @@ def places(nova: Nova) -> None:
 
 
 def limits(nova: Nova) -> None:
-    """The limit from Nova's settings, which it omits for servers that depend on others."""
+    """The limit from Nova's settings; Nova omits the limit for servers that depend on others."""
     extra = {f"resources{number}:VGPU": "1" for number in (1, 2, 3)} | {"group_policy": "none"}
     limited, _, _ = candidates(nova, spec(flavor("limited", extra)))
     assert len(limited) == nova.limit

@@ -1,7 +1,7 @@
 """Nova's own parts, connected to one placement service, for scenes.
 
-Always true: nothing of Nova is replaced. A scene that needs a conflicting write at a certain
-moment gives the report client an adapter that makes it.
+Always true: nothing of Nova is replaced. If a scene needs a conflicting write at a certain moment,
+it gives the report client an adapter that sends this write.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def plain(answer: Any) -> Any:
 
 
 def refusal(expected: type[Exception], act: Callable[[], object]) -> str:
-    """Do what must be rejected, and give the kind of the error."""
+    """Do what must be rejected, and return the type of the error."""
     try:
         act()
     except expected as refused:

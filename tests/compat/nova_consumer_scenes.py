@@ -80,7 +80,7 @@ def a_move(nova: Nova) -> None:
     assert _held(nova, "server-1") == {}
     held = _held(nova, "migration-1")
     assert held[uuid("host-1")] == {**CPU, **DISK}
-    # Done already: the second order finds nothing at the source and succeeds.
+    # This was done already: the second move finds nothing at the source, and succeeds.
     assert client.move_allocations(nova.context, uuid("server-1"), uuid("migration-1"))
     card = spec(flavor("card", {"resources:VGPU": "1"}))
     assert _claim(nova, "server-1", card, "host-2")
@@ -148,7 +148,7 @@ def more_and_less(nova: Nova) -> None:
 
 
 def an_evacuation(nova: Nova) -> None:
-    """A server from a dead host holds both places, until the dead host's share is removed."""
+    """An evacuated server holds both hosts, until its allocations on the dead host are removed."""
     assert _claim(nova, "server-2", spec(flavor("small")), "host-1")
     held = nova.note("evacuated", _held(nova, "server-2"))
     assert held == {uuid("host-1"): {**CPU, **DISK}, uuid("host-3"): CPU, uuid(POOL): DISK}
@@ -156,7 +156,7 @@ def an_evacuation(nova: Nova) -> None:
     assert client.remove_provider_tree_from_instance_allocation(
         nova.context, uuid("server-2"), uuid("host-3")
     )
-    # By Nova's own rule another step has to remove the share of the pool.
+    # By Nova's own rule, another step has to remove what the server holds of the pool.
     assert _held(nova, "server-2") == {uuid("host-1"): {**CPU, **DISK}, uuid(POOL): DISK}
     left = {uuid(POOL): {"resources": DISK}}
     client.remove_resources_from_instance_allocation(nova.context, uuid("server-2"), left)

@@ -1,6 +1,6 @@
 """The program that plays every scene with Nova's own code, and writes down the answers.
 
-It is a process of its own, since Nova keeps its settings and connections for a process's life.
+It is a process of its own, because Nova keeps settings and connections until its process ends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SCENES = (
 
 
 def main(settings: Path, reported: Path, roles: str) -> None:
-    """Play the scenes; with roles in a header, for services without authentication."""
+    """Play the scenes; for services without authentication, send the roles in a header."""
     nova = Nova(settings, {"x-roles": roles} if roles else {})
     for scene in SCENES:
         scene(nova)

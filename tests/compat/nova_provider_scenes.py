@@ -49,7 +49,7 @@ def _add_cards(tree: Any, host: str) -> None:
         tree.new_child(name, host, uuid=uuid(name))
         tree.update_inventory(name, {"VGPU": inventory(4), "CUSTOM_SLICE": inventory(100)})
         tree.update_traits(name, ["HW_GPU_API_VULKAN", f"CUSTOM_CARD_{card}"])
-    # A level below that: inventories of one card only.
+    # Below the report client's methods: the inventories of only one card.
     tree.new_child(f"{host}-port", f"{host}-card-1", uuid=uuid(f"{host}-port"))
     tree.update_inventory(f"{host}-port", {"NET_BW_EGR_KILOBIT_PER_SEC": inventory(10_000_000)})
 

@@ -28,7 +28,7 @@ ORPHANS_FOUND, ORPHANS_DELETED = 3, 4
 
 
 def _reports(nova: Nova, host: str) -> Any:
-    """The part of nova-compute that reports a host; gives the host's row in Nova."""
+    """The part of nova-compute that reports a host; returns the host's row in Nova."""
     CONF.set_override("host", host)
     seen = {"report_count": 1, "last_seen_up": timeutils.utcnow()}
     named = {"host": host, "binary": "nova-compute", "topic": "compute"}
@@ -48,7 +48,7 @@ def _reports(nova: Nova, host: str) -> Any:
 
 
 def _manage(nova: Nova, *words: str) -> tuple[int, str]:
-    """Run ``nova-manage``, and give its exit status and its output."""
+    """Run ``nova-manage``, and return its exit status and its output."""
     command = Path(sys.executable).with_name("nova-manage")
     ran = subprocess.run(
         [str(command), "--config-file", str(nova.settings), *words],
@@ -99,7 +99,7 @@ def hosts_and_servers(nova: Nova) -> None:
     server.create()
     status, reported = _manage(nova, "placement", "audit", "--verbose")
     assert status == 0, reported
-    # A server that Nova has forgotten, whose claim remains.
+    # Nova has forgotten a server, but the server's claim remains.
     server.destroy()
     status, reported = _manage(nova, "placement", "audit", "--verbose")
     assert status == ORPHANS_FOUND, reported

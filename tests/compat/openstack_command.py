@@ -1,6 +1,6 @@
 """The stock ``openstack`` command with a service that was started as users start it.
 
-All are processes of their own, each command as well; they share only the network and the
+The service and each command are processes of their own. They share only the network and the
 login file.
 """
 
@@ -62,7 +62,7 @@ class Started:
         return self.copies.run(words, login)
 
     def ask(self, *words: str, login: Mapping[str, str] | None = None) -> Any:
-        """Run a command that must succeed, and give its answer, read from JSON."""
+        """Run a command that must succeed, and return its answer, read from JSON."""
         outcome = self.run(*words, "-f", "json", login=login)
         assert outcome.status == 0, f"openstack {' '.join(words)}: {outcome.errors}"
         return json.loads(outcome.output)
@@ -74,7 +74,7 @@ class Started:
         return outcome.output
 
     def refuses(self, *words: str, login: Mapping[str, str] | None = None) -> str:
-        """Run a command that must fail, and give its error."""
+        """Run a command that must fail, and return its error."""
         outcome = self.run(*words, login=login)
         assert outcome.status != 0, f"openstack {' '.join(words)}: {outcome.output}"
         return outcome.errors

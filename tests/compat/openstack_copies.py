@@ -1,4 +1,4 @@
-"""The stock ``openstack`` command, forked for each command, without the time of a start.
+"""The stock ``openstack`` command, forked for each command, which saves the time of a start.
 
 A start of the command takes over a second, nearly all of it imports. Where tests run hundreds
 of commands, each is a fork of one process that has done the imports.

@@ -22,7 +22,7 @@ TREE_SINCE = 14
 
 
 class PlacementClient:
-    """Runs commands at a microversion, and records which were used, and with which options."""
+    """Runs commands at a microversion, and records the used commands and options."""
 
     def __init__(self, shell: Shell, url: str, version: str) -> None:
         self.version = version
@@ -64,11 +64,11 @@ class PlacementClient:
         return outcome.output
 
     def ask(self, command: str, *words: str) -> Any:
-        """Run a command that must succeed, and give its answer, read from JSON."""
+        """Run a command that must succeed, and return its answer, read from JSON."""
         return json.loads(self.do(command, *words, "-f", "json"))
 
     def refuses(self, command: str, *words: str) -> str:
-        """Run a command that must fail, and give its error."""
+        """Run a command that must fail, and return its error."""
         outcome = self._run(command, words)
         assert outcome.status != 0, f"{self.version}: {command} {words}: {outcome.output}"
         return outcome.errors
@@ -76,7 +76,7 @@ class PlacementClient:
     # Checks and test data:
 
     def send(self, method: str, path: str, body: Any = None, version: str = NEWEST) -> Any:
-        """Send a plain request that must succeed, and give its answer."""
+        """Send a plain request that must succeed, and return its answer."""
         headers = {"openstack-api-version": f"placement {version}"}
         response = self._http.request(method, path, json=body, headers=headers)
         assert response.is_success, f"{method} {path}: {response.text}"
@@ -106,7 +106,7 @@ class PlacementClient:
         return f"{what}_{self.version}_{self._made}".replace(".", "_")
 
     def provider(self, totals: Mapping[str, int] | None = None, parent: str | None = None) -> str:
-        """Create a provider with these inventories; gives its uuid."""
+        """Create a provider with these inventories; returns its uuid."""
         named = {"name": self.name("provider"), "parent_provider_uuid": parent}
         uuid = str(self.send("POST", "/resource_providers", named)["uuid"])
         inventories = {name: {"total": total} for name, total in (totals or {}).items()}

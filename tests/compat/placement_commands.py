@@ -1,7 +1,7 @@
 """All commands of osc-placement: their first microversions, and their options.
 
-Written by hand on purpose: a release of the client with something new differs from it,
-and needs a review.
+The list is written by hand on purpose: if a release of the client differs from the list, the
+release needs a review.
 """
 
 from __future__ import annotations

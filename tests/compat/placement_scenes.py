@@ -48,7 +48,7 @@ def providers(client: PlacementClient) -> None:
 
 
 def trees(client: PlacementClient) -> None:
-    """Parents, from the version on that has them."""
+    """Parents of providers, from the version on that has them."""
     if client.minor < TREE_SINCE:
         return
     root, other, name = client.provider(), client.provider(), client.name("child")
@@ -146,7 +146,7 @@ def aggregates(client: PlacementClient) -> None:
 
 
 def finding(client: PlacementClient) -> None:
-    """The list, filtered by all parameters of the version."""
+    """The list of providers, filtered by all parameters of the version."""
     fast, slow, rack, row = (
         client.provider({"VCPU": 8}),
         client.provider({"VCPU": 2}),

@@ -73,7 +73,7 @@ def _usages(client: PlacementClient, provider: str, project: str, user: str) -> 
         return
     rows = client.ask("resource usage show", project, "--user-id", user)
     usages = {row["resource_class"]: row["usage"] for row in rows}
-    # The client does not know that the newer answer has types where there were classes.
+    # The client does not know that newer answers have consumer types at the place of classes.
     whole = {"VCPU": 3, "DISK_GB": 10}
     by_type = {"INSTANCE": {**whole, "consumer_count": 1}}
     assert usages == (by_type if client.minor >= TYPES_SINCE else whole)
@@ -142,7 +142,7 @@ def groups(client: PlacementClient) -> None:
     alone = client.ask("allocation candidate list", *two, "--group-policy", "isolate")
     pairs = _requests(alone)
     if client.minor < TREES_SINCE:
-        # Two providers of one tree are no candidate before nested providers are supported.
+        # Before the version with nested providers, two providers of one tree are no candidate.
         assert pairs == []
     else:
         assert pairs == [{root, leaf}, {root, leaf}]

@@ -56,7 +56,8 @@ def main() -> None:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
         shell.main(list(FIRST_WORDS))
-        # Every shell adds its own; with those of the first one output would appear twice.
+        # Every shell adds its own log handlers. With the first shell's handlers, output would
+        # appear twice.
         logging.getLogger().handlers.clear()
         os.dup2(errors, 2)
     with answers:

@@ -2,8 +2,8 @@
 
 A line with global options begins a session, lines with the words of a command follow, and
 ``null`` ends it. Each line gets an answer of one line; for a command it holds the result.
-As in ``openstack``'s interactive mode, the commands of a session share one shell. The modules
-keep a shell's state for ever, so each session is a copy of this process, which had no shell.
+As in ``openstack``'s interactive mode, the commands of a session share one shell. The modules keep
+a shell's state for ever. So each session is a fork of this process, which never had a shell.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def main() -> None:
     with os.fdopen(os.dup(1), "w") as answers:
         streams = Streams()
         shell.main(list(FIRST_WORDS))
-        # Every shell adds its own; with those of the first one output would appear twice.
+        # Every shell adds its own log handlers. With the first shell's handlers, output would
+        # appear twice.
         logging.getLogger().handlers.clear()
         streams.take()
         for options in _lines():

@@ -1,4 +1,4 @@
-"""An agent with simulated hosts beside a started service, whose moves take some time."""
+"""An agent for a started service, with simulated hosts whose moves take some time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PAUSE_S = 0.2
 
 @contextmanager
 def agent(service: Started, state_dir: Path, *options: str) -> Iterator[set[str]]:
-    """Run an agent until the block ends; gives the names of its hosts when they are up.
+    """Run an agent until the block ends; yields the names of its hosts when they are up.
 
-    Afterwards they are disabled: a silent host counts as up for a while, and could be chosen.
+    Afterwards, the hosts are disabled: a silent host counts as up for a while, and could be chosen.
     """
     login = {"OS_CLIENT_CONFIG_FILE": str(service.login_file), "OS_CLOUD": "innkeeper"}
     before, found = hosts(service), set[str]()

@@ -1,4 +1,4 @@
-"""Allocations and usages: as with the original, in the form of each version."""
+"""Allocations and usages: like the original's, in the format of each version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 PROVIDERS = "/resource_providers"
 BIG, FULL, NOWHERE = uuid(1), uuid(2), uuid(99999)
 CHANGED_IN = (0, 7, 8, 9, 11, 12, 13, 15, 23, 27, 28, 33, 34, 37, 38, 39)
-"""The minor versions with a form of their own, and those before."""
+"""The minor versions that change the format, and the versions just before them."""
 OWNER = {"project_id": "p", "user_id": "u"}
 HAVE = {
     "VCPU": {"total": 1000},

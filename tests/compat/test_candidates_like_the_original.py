@@ -117,7 +117,7 @@ def as_shown(found: Found, query: CandidateQuery) -> Found:
 
 
 def without_odd_steps(one: PlainProvider) -> PlainProvider:
-    """The original allocates no amount that the step does not divide, the minimum included."""
+    """The original allocates only amounts that the step divides, even at the minimum."""
     inventories = {
         name: replace(each, min_unit=each.step_size) if each.step_size > 1 else each
         for name, each in one.inventories.items()
@@ -143,15 +143,15 @@ def is_unlike_the_original(query: CandidateQuery) -> bool:
 
 
 def loses_in_the_original(forest: Forest, query: CandidateQuery) -> bool:
-    """Where sharing providers serve the whole unsuffixed group, the original tries only one
-    of the possible trees, and so finds too few candidates for the other groups."""
+    """If sharing providers serve the whole unsuffixed group, the original tries only one of the
+    possible trees. So it finds too few candidates for the other groups."""
     givers = [each for each in forest if SHARES in each.traits]
     names = {name for each in givers for name in each.inventories}
     return len(query.groups) > 1 and bool(asked(query)) and asked(query).keys() <= names
 
 
 def is_trouble_for_the_original(forest: Forest) -> bool:
-    """It fails for sharing providers that have a parent."""
+    """The original fails for sharing providers that have a parent."""
     return any(SHARES in each.traits and each.parent is not None for each in forest)
 
 
@@ -187,7 +187,8 @@ def plant(call: Call, forest: Forest) -> None:
         body = {"name": f"p{each.number}", "uuid": each.uuid, "parent_provider_uuid": parent}
         written(call, "POST", "/resource_providers", body)
         if each.used:
-            # First with room for the future usage, which may be more than the capacity.
+            # The first inventory has room for the future usage, which may exceed the final
+            # capacity.
             stock(call, each, {name: Inventory(total=1000) for name in each.inventories})
             hold(call, each)
         if each.inventories:

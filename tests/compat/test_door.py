@@ -1,4 +1,4 @@
-"""The stock ``openstack`` command makes servers and volumes through a door, in pods with users."""
+"""The stock ``openstack`` command makes servers and volumes through a door, as its users."""
 
 from __future__ import annotations
 

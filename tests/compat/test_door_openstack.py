@@ -1,4 +1,4 @@
-"""A door over OpenStack's own code: one pod is Keystone, Nova, Cinder and what they need.
+"""A door over OpenStack's own code: one pod consists of Keystone, Nova, Cinder and others.
 
 The other pod is Innkeeper. Users work with the stock ``openstack`` command at the door.
 """
@@ -46,7 +46,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """A door, its pod of OpenStack's own code, whose Compute API is behind a relay, and another."""
+    """A door and two pods; the OpenStack pod's Compute API is behind a relay."""
 
     door: Started
     cloud: OpenStack
@@ -108,7 +108,7 @@ def add(at: Behind, folder: Path, name: str, url: str, password: str, *more: str
 
 
 def delete(at: Behind, *names: str) -> None:
-    """Delete servers at the door, and look that no pod has a server any more."""
+    """Delete servers at the door, and check that no pod has a server any more."""
     at.user.do("server", "delete", "--wait", *names)
     assert at.user.ask("server", "list") == []
     everywhere = ("server", "list", "--all-projects")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def login(service: Started, user: str = "admin", password: str | None = None) -> int:
-    """Log in with the file's password or another one; gives the status."""
+    """Log in with the file's password or another one; returns the status."""
     auth = yaml.safe_load(service.login_file.read_text())["clouds"]["innkeeper"]["auth"]
     who = {"name": user, "password": password or auth["password"], "domain": {"id": "default"}}
     body = {"auth": {"identity": {"methods": ["password"], "password": {"user": who}}}}

@@ -123,7 +123,7 @@ def test_anti_affinity_rejects_a_server_without_a_free_host(service: Started) ->
     made = [boot(service, f"apart-{n}", *hint) for n in range(len(HOSTS))]
     assert {home(each) for each in made} == HOSTS
     assert group["id"] in str(made[0]["server_groups"])
-    # The command only reports a failure; the server has the reason.
+    # The command only reports that the boot failed. The server shows the reason.
     service.refuses("server", "create", *BOOT, *hint, "--wait", "too-many")
     late = service.ask("server", "show", "too-many")
     assert late["status"] == "ERROR"

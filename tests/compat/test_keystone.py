@@ -1,4 +1,4 @@
-"""Tokens of an external Keystone: another Innkeeper stands for it, over real HTTP."""
+"""Tokens of an external Keystone: another Innkeeper takes its place, over real HTTP."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.compat.comparing import Ask, Pair, at, both, uuid
 
 pytestmark = pytest.mark.slow
 CHANGED_IN = (0, 1, 2, 5, 6, 7, 14, 15, 22, 23, 39)
-"""The minor versions with a form of their own, and those before."""
+"""The minor versions that change the format, and the versions just before them."""
 CLASSES, TRAITS = "/resource_classes", "/traits"
 
 

@@ -1,8 +1,8 @@
 """Nova itself works with this service, and gets the same answers as from OpenStack's own.
 
 ``nova_play`` runs Nova's code in a process of its own: the report client of nova-compute,
-nova-api and nova-scheduler, with a database of Nova's, and nothing of it replaced. The scenes
-check every answer; the noted answers are compared here.
+nova-api and nova-scheduler, with a database of Nova's. Nothing of Nova is replaced. The scenes
+check every answer, and note some. This test compares the noted answers.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def with_token(url: str) -> dict[str, str]:
 
 
 def without_generations(answer: Any) -> Any:
-    """Each service counts for itself: ours also advances them when consumers release amounts."""
+    """Generations differ: our service also advances them when consumers release amounts."""
     if isinstance(answer, dict):
         kept = {name: one for name, one in answer.items() if name != "generation"}
         return {name: without_generations(one) for name, one in kept.items()}
@@ -78,7 +78,7 @@ def without_generations(answer: Any) -> Any:
 
 def test_nova_gets_the_same_answers_from_both(tmp_path: Path) -> None:
     roles = "admin,service"
-    # A process that is not the leader: it forwards all that Nova writes.
+    # This process is not the leader. It forwards all of Nova's writes.
     with following(tmp_path / "data") as service:
         ours = played(tmp_path / "a", with_token(f"{service.url}/placement"), roles)
     with original(tmp_path) as peer:

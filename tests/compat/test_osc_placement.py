@@ -24,7 +24,7 @@ OWN_GROUPS = frozenset({"options", "positional arguments", None})
 """The group of a command's own arguments in its parser; other groups control
 the output."""
 ASKED_OF_THE_ORIGINAL = ("1.0", "1.29", "1.39")
-"""A few, since it is slow. All versions gave the same when the scenes were written."""
+"""A few versions, because the original is slow. All agreed when the scenes were written."""
 SCENES: tuple[Callable[[PlacementClient], None], ...] = (
     placement_scenes.providers,
     placement_scenes.trees,
@@ -47,7 +47,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A process that is not the leader, to which it forwards all that writes."""
+    """A process that is not the leader; it forwards all writes to the leader."""
     with following(tmp_path_factory.mktemp("service")) as service:
         yield f"{service.url}/placement"
 
@@ -110,7 +110,7 @@ def test_the_original_does_the_same_at(shell: Shell, original_url: str, version:
 
 @pytest.mark.parametrize("client", SUPPORTED_VERSIONS, indirect=True)
 def test_every_command_before_its_time_at(client: PlacementClient) -> None:
-    """The client itself rejects what a version does not have, and names the version it needs."""
+    """The client itself rejects commands that a version lacks, and names the needed version."""
     for name, command in COMMANDS.items():
         if client.minor < command.since:
             expected = f"requires at least version 1.{command.since}"

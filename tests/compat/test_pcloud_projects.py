@@ -1,7 +1,8 @@
 """Projects as arguments of the ``openstack`` command, with an external Keystone and without.
 
-Another Innkeeper stands for Keystone. The command's messages about a project are the same in
-both cases; the service's own errors are not, since only one of the two has projects.
+Another Innkeeper takes the place of Keystone. The command's messages about a project are the same
+in both cases. The service's own errors differ: without a Keystone, the service itself has the
+projects.
 """
 
 from __future__ import annotations
@@ -63,13 +64,13 @@ class Cloud:
         return self._service.run("pcloud", *words, login=login)
 
     def do(self, login: dict[str, str], *words: str) -> str:
-        """Run such a command, which must succeed; gives its messages."""
+        """Run such a command, which must succeed; returns its messages."""
         outcome = self.run(login, *words)
         assert outcome.status == 0, outcome.errors
         return outcome.errors
 
     def refuses(self, login: dict[str, str], *words: str) -> str:
-        """The error of such a command."""
+        """Run such a command, which must fail; returns its error."""
         outcome = self.run(login, *words)
         assert outcome.status != 0, outcome.output
         return outcome.errors

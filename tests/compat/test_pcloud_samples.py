@@ -1,8 +1,8 @@
 """The samples in the reference of pcloud commands are what the commands print.
 
-The page is the script. Each block under ``<!-- sample: LOGIN -->`` is run, in the order of the
-page, on a service of its own. The test compares the output with the page, and
-``make samples`` writes it there. Nothing is typed by hand.
+The page is the script. The blocks under ``<!-- sample: LOGIN -->`` are run in the order of the
+page, on one new service. The test compares the output with the page, and ``make samples`` writes it
+there. Nothing is typed by hand.
 
 Values that differ between runs are normalized: ids are numbered in order of appearance, times
 become ``SOME_TIME``, and the service's address becomes ``ADDRESS``. Ids and times keep

@@ -27,7 +27,7 @@ def test_a_whole_cloud_is_copied_once(filled: Original, target: Running, bring: 
     status, reported, warned = bring(filled.url, at(target))
     assert (status, reported) == (0, EVERYTHING), warned
 
-    # Checked with a client that is not the program's own.
+    # This is checked with a client other than the program's own.
     shrunk, odd, card = named("shrunk"), named("odd"), named("rechner-ä1-card")
     for uuid in (shrunk, odd, card, named("shared pool ✓")):
         for noun in ("inventories", "usages", "traits", "aggregates", "allocations"):
@@ -181,5 +181,5 @@ def test_between_two_of_ours_and_back_to_the_original(
         assert bring(at(target), following.url)[0] == 0
         status, reported, warned = bring(following.url, source.url)
         assert (status, reported) == (0, EVERYTHING), warned
-        # By whichever route it came.
+        # The source must be the same, whichever route the requests took.
         assert bring(filled.url, source.url, "--verify-only")[:2] == (0, reported)

@@ -46,7 +46,7 @@ def test_a_killed_import_continues(
 
 
 def test_it_can_be_interrupted(target: Running) -> None:
-    # It cannot finish before the signal: the original never answers.
+    # The import cannot finish before the signal, because the original never answers.
     with socket.create_server(("127.0.0.1", 0)) as original:
         from_url = "http://{}:{}".format(*original.getsockname())
         with begun(from_url, at(target)) as program:
@@ -77,7 +77,7 @@ def test_unknown_names_are_reported_before_the_first_write(
 ) -> None:
     theirs = of_original(source)
     host = theirs.provider("host", {"VCPU": {"total": 1}})
-    # Stands for the original's next release.
+    # This new trait takes the place of the original's next release.
     original = tmp_path / "original" / "placement.db"
     with closing(sqlite3.connect(original)) as database, database:
         for name in ("HW_OF_THE_FUTURE", "HW_OF_THE_FAR_FUTURE"):

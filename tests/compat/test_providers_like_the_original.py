@@ -14,14 +14,14 @@ pytestmark = pytest.mark.slow
 PROVIDERS = "/resource_providers"
 NOWHERE = uuid(99999)
 CHANGED_IN = (0, 1, 4, 5, 6, 11, 13, 14, 15, 18, 19, 20, 22, 23, 25, 26, 36, 37, 39)
-"""The minor versions with a form of their own, and those before."""
+"""The minor versions that change the format, and the versions just before them."""
 ASKED_IN = {
     "member_of": ("1.2", "1.3", "1.23", "1.24", "1.31", "1.32", "1.39"),
     "resources": ("1.3", "1.4", "1.39"),
     "in_tree": ("1.13", "1.14", "1.39"),
     "required": ("1.17", "1.18", "1.21", "1.22", "1.38", "1.39"),
 }
-"""The versions that change a parameter, and those before; otherwise the first and last."""
+"""The versions that change a parameter, and those before; or the first and last version."""
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_names(pair: Pair) -> None:
             Ask("GET", path(2000)),
         ]
     )
-    # The original accepts what is rejected here, so the change is undone there.
+    # The original accepts this request, which our service rejects. So the change is undone there.
     odd = {"name": "x\0y", "uuid": uuid(2100)}
     pair.agree(
         [

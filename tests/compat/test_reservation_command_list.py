@@ -12,9 +12,9 @@ FOLDER = Path(__file__).parent
 SOURCES = ("test_reservations.py", "reservation_commands.py")
 RUNNERS = frozenset({"ask", "do", "refuses", "run"})
 REFUSED = frozenset({"floatingip create", "floatingip delete", "floatingip show"})
-"""Commands of what the service does not have."""
+"""Commands for features that the service does not have."""
 NOT_LOADED = "host unset"
-"""The stock client names a wrong class for it. Ours takes its place."""
+"""The stock client names a wrong class for this command. Our command takes its place."""
 
 
 def commands() -> set[str]:
@@ -24,7 +24,7 @@ def commands() -> set[str]:
 
 
 def run_words(accepting: bool) -> Iterator[str]:
-    """Yield the literal words with which the tests begin a command, joined."""
+    """Yield the literal words with which each command of the tests begins, joined by spaces."""
     for source in SOURCES:
         tree = ast.parse((FOLDER / source).read_text(encoding="utf-8"))
         for each in ast.walk(tree):
@@ -37,7 +37,7 @@ def run_words(accepting: bool) -> Iterator[str]:
 
 
 def without(accepting: bool) -> set[str]:
-    """Return the commands that no test runs."""
+    """Return the commands that no test runs, or that no test runs ``accepting``."""
     run = list(run_words(accepting))
     return {each for each in commands() if not any(f"{r} ".startswith(f"{each} ") for r in run)}
 

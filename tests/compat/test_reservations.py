@@ -141,14 +141,14 @@ def test_servers_run_on_the_hosts_of_a_lease(
     inside = alice.boot("inside", "small", hint)
     assert (inside["status"], alice.host_of(inside)) == ("ACTIVE", POOL[0])
     assert service.ask("aggregate", "show", reservation["id"])["hosts"] == [POOL[0]]
-    # Without the hint, a server never comes to a host that is kept for leases.
+    # Without the hint, a server never gets a host of the freepool.
     outside = alice.boot("outside", "small")
     assert (outside["status"], alice.host_of(outside)) == ("ACTIVE", ORDINARY)
     for number, hints in enumerate([(hint,), (f"reservation={lease['id']}",)]):
         other = bob.boot(f"foreign-{number}", "small", *hints)
         assert other["status"] == "ERROR"
         assert "No valid host" in str(other["fault"])
-    # The lease is another project's.
+    # The lease belongs to another project.
     assert bob.ask("lease", "list") == []
     assert "ERROR:" in bob.refuses("lease", "show", lease["id"])
     assert "ERROR:" in bob.refuses("lease", "delete", lease["id"])

@@ -86,7 +86,7 @@ def test_an_administrator_sets_things_right(service: Started) -> None:
 
 def test_shelves(service: Started) -> None:
     service.ask("server", "create", *BOOT, "put-away")
-    # The client sees the server shelved and requests the offload, which may be done already.
+    # The client requests the offload when it sees the server shelved. It may be offloaded already.
     outcome = service.run("server", "shelve", "--offload", "--wait", "put-away")
     assert not outcome.status or "in vm_state shelved_offloaded" in outcome.errors
     shown = becomes(service, "put-away", "SHELVED_OFFLOADED")

@@ -48,7 +48,7 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Family]:
 
 @pytest.fixture(scope="module")
 def homes(family: Family) -> dict[str, str]:
-    """The names of a server in the child and one in the grandchild, of a batch that fills all."""
+    """Boot a batch in all zones; return the names of a server of the child and the grandchild."""
     root = family.root
     counts = ("--min", "9", "--max", str(MANY))
     root.ask("server", "create", *BOOT, *counts, "--property", "role=web", "--wait", "many")

@@ -1,7 +1,7 @@
 """Every route of every API, called without a token, with another project's token, with a
 read-only token, and with a user without a role.
 
-The routes are read from the program, so a new one is tested automatically.
+The routes are read from the program, so a new route is tested automatically.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def test_unauthenticated_requests_are_refused_and_change_nothing(
         if not is_theirs or (named and route.path not in ABOUT_NOBODY):
             assert answer.status_code in REFUSED, about
         reported = answer.text
-        # The longest first, since the name of an id may be a part of the path as well.
+        # The longest words come first, because an id's name may occur in other parts of the path.
         for word in sorted(path.split("/"), key=len, reverse=True):
             reported = reported.replace(word, "")
         assert MARK not in reported, about

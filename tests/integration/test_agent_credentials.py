@@ -136,7 +136,7 @@ def test_no_agent_can_act_for_another(
 def test_results_for_another_agents_orders_are_ignored(
     service: Running, racks: dict[str, Rack], mine: str, other: str
 ) -> None:
-    """With the agent's own id, they are treated as results of unknown orders."""
+    """If they are sent with the agent's own id, they count as results of unknown orders."""
     one, two = racks[mine], racks[other]
     theirs = good(orders(two))["orders"][0]["id"]
     before = rows(service)
@@ -167,7 +167,7 @@ def test_reports_about_another_agents_servers_are_ignored(
 
 
 def test_a_silent_agents_hosts_move_to_the_named_agent(tmp_path: Path) -> None:
-    """Without patterns no agent takes over another's hosts, however long that one is silent."""
+    """Without patterns, no agent takes over another's hosts, however long the other is silent."""
     with running(tmp_path, service_down_time_s=0.05) as service:
         east = rack(service, "east")
         west = rack(service, "west")
@@ -292,7 +292,7 @@ def test_credentials_that_cannot_be_issued(service: Running, wrong: dict[str, An
 
 
 def test_a_program_with_a_credential_in_a_file(tmp_path: Path) -> None:
-    """Issued on the service's machine; rotated while the agent runs, which rereads it."""
+    """The credential is rotated while the agent runs, and the agent rereads the file."""
     data, file = tmp_path / "data", tmp_path / "agent.credential"
 
     def issue(*options: str) -> None:

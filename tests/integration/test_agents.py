@@ -158,7 +158,7 @@ def test_an_agent_takes_a_new_token_from_its_file(tmp_path: Path) -> None:
         (user,) = reported("/identity/v3/users?name=innkeeper-agent")["users"]
         with agent(service.url, tmp_path / "agent", "--token-file", str(token_file)):
             eventually(state, ["up"])
-            # From now on all its tokens are void.
+            # From now on, all the agent's tokens are invalid.
             service.call(
                 "PATCH",
                 f"/identity/v3/users/{user['id']}",
@@ -190,7 +190,7 @@ def test_a_service_that_stops_does_not_wait_for_idle_agents(tmp_path: Path) -> N
                 asked.result(1.0)
             service.service.engine.wakeups.stop()
             assert asked.result(WITHIN_S).json() == {"orders": []}
-        # A new request does not wait either.
+        # A new request is answered at once, too.
         answer = service.call("POST", path, json={}, timeout=WITHIN_S)
         assert answer.json() == {"orders": []}
 

@@ -1,4 +1,4 @@
-"""What many agents send at the same moment is written in one transaction, by few statements."""
+"""Requests of many agents at the same moment are written in one transaction with few statements."""
 
 from __future__ import annotations
 

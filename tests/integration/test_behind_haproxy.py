@@ -35,7 +35,7 @@ class Proxy:
         self._admin = admin
 
     def tell(self, command: str) -> str:
-        """What ``echo COMMAND | socat - SOCKET`` does."""
+        """Send a command as ``echo COMMAND | socat - SOCKET`` does."""
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(str(self._admin))
             line.sendall(command.encode() + b"\n")
@@ -44,12 +44,12 @@ class Proxy:
         return reported.decode().strip()
 
     def states(self) -> dict[str, str]:
-        """Its view of the services' states."""
+        """The proxy's view of the services' states."""
         rows = [line.split(",") for line in self.tell("show stat").splitlines()]
         return {row[1]: row[17] for row in rows if row[:1] == ["innkeeper"]}
 
     def wait_for(self, **states: str) -> None:
-        """Wait until it sees these states."""
+        """Wait until the proxy sees these states."""
         deadline_s = time.monotonic() + WITHIN_S
         while not states.items() <= self.states().items():
             assert time.monotonic() < deadline_s, self.states()
@@ -145,7 +145,7 @@ def test_a_machine_is_drained_stopped_and_put_back(cloud: tuple[Proxy, list[Star
 
 
 def asked(service: Started) -> str:
-    """The metric of a service's requests for servers."""
+    """A service's metric that counts its requests for servers."""
     lines = service.http.get("/metrics").text.splitlines()
     found = [each for each in lines if 'path="/v2.1/servers"' in each and "_count{" in each]
     return " ".join(found)

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def told_by(module: str) -> str:
-    """Run a demonstration, and return what it says. It must end well, and leave no process."""
+    """Run a demonstration, and return its output. It must succeed, and leave no process."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("INNKEEPER_")}
     program = subprocess.Popen(
         [sys.executable, "-m", module],

@@ -20,7 +20,7 @@ PROJECT = USER.partition(":")[2]
 
 @pytest.fixture
 def two(tmp_path: Path) -> Iterator[Door]:
-    """A door over two pods, of which no one has the door's flavors."""
+    """A door over two pods; neither pod has the door's flavors."""
     with door(tmp_path, GATEWAY) as made:
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
         for name in ("p1", "p2"):

@@ -1,4 +1,4 @@
-"""What a door translates and counts: images, volume types, resizes and extensions."""
+"""Images and volume types, which a door translates; resizes and extensions, which it counts."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def routings(at: Door, project: str) -> list[Any]:
 
 
 def with_image(at: Door, image_id: str) -> list[str]:
-    """Return the ids of the servers with an image of the door."""
+    """Return the ids of the servers that were booted from an image of the door."""
     query = f"{COMPUTE}/servers?image={image_id}"
     return [each["id"] for each in at.ask("GET", query, token="u:images")["servers"]]
 

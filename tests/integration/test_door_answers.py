@@ -1,4 +1,4 @@
-"""What a door does with answers of a pod that no cloud should give: one rule for each.
+"""How a door treats answers of a pod that no cloud should give: one rule for each.
 
 The pod is real, behind a relay that changes its answers.
 """
@@ -51,7 +51,7 @@ LIES = {
     "slow": raw(200, b"{" + b" " * 100)[:-99] + UNFINISHED,
     "nothing": b"",
 }
-"""Answers that count as none."""
+"""Answers that count as no answer."""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Rel
 
 @pytest.fixture
 def lying(served: tuple[Door, Relay]) -> Iterator[tuple[Door, Relay]]:
-    """The door and the relay, which lies no more after the test."""
+    """The door and the relay, which no longer lies after the test."""
     yield served
     served[1].release()
 
@@ -83,7 +83,7 @@ def routings(at: Door) -> list[Any]:
 
 
 def refused(answer: httpx.Response) -> str:
-    """Return the words of an answer that says that the pod is away, and nothing of the pod."""
+    """Return the message of an answer that says that the pod is away, and reveals nothing else."""
     assert answer.status_code == httpx.codes.SERVICE_UNAVAILABLE, answer.text
     assert int(answer.headers["retry-after"]) > 0
     assert "secret" not in answer.text

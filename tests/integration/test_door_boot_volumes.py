@@ -1,4 +1,4 @@
-"""Volumes that pods make for servers: a door counts them before, and learns which they are."""
+"""Volumes that pods make for servers: a door counts them beforehand, and learns their ids later."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def is_settled(at: Door, token: str) -> bool:
 
 
 def are_attached(at: Door, token: str) -> bool:
-    """Whether all volumes of a project are attached. A pod shows them before they are."""
+    """Whether all volumes of a project are attached. A pod shows attachments before that."""
     return all(each["attachments"] for each in volumes(at, token))
 
 
@@ -193,7 +193,7 @@ def test_old_devices_keep_to_the_pod_of_their_volume(at: Door) -> None:
     binding = {"pod_binding": {"project_id": "old", "pod_id": at.ids["p2"]}}
     assert at.call("POST", "/bindings", binding).is_success
     old = [{"device_name": "vdb", "volume_id": made}]
-    # Innkeeper as a pod knows only the new form, and says so.
+    # Innkeeper, as a pod, accepts only the new form, and says so.
     answer = boot(at, token, block_device_mapping=old)
     assert answer.status_code == httpx.codes.BAD_REQUEST
     assert "block_device_mapping_v2" in answer.text

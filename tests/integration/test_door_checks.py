@@ -1,4 +1,4 @@
-"""A door whose routings differ from what its pods have: audits, and pods that come back."""
+"""Differences between a door's routings and its pods: audits, and pods that come back."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Checked:
         return {each for (each,) in self.sql("SELECT top_id FROM pod_routings")}
 
     def gigabytes(self) -> int:
-        """Return what the volumes of the user's project count."""
+        """Return how many gigabytes of volumes count for the user's project."""
         told = self.door.ask("GET", f"{VOLUME}/{PROJECT}/limits")["limits"]["absolute"]
         return int(told["totalGigabytesUsed"])
 
@@ -87,7 +87,7 @@ def boot(at: Door, token: str = USER) -> str:
 
 @pytest.fixture
 def at(tmp_path: Path) -> Iterator[Checked]:
-    """A door that checks its pods at first and after an outage."""
+    """A door that compares its pods at the start and after an outage."""
     with door(tmp_path, {**GATEWAY, "pod_recheck_interval_s": "36000"}) as made:
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
         for name in ("p1", "p2"):
@@ -167,7 +167,7 @@ def test_an_audit_finds_and_repairs_each_fault(at: Checked) -> None:
 
 
 def test_a_pod_that_comes_back_is_compared_and_repaired(at: Checked) -> None:
-    """Meanwhile, one server was deleted there, one routing was lost, and a volume grew."""
+    """During the outage, a server is deleted in the pod, a routing is lost, and a volume grows."""
     first, second, _ = at.servers
     address = at.door.pods["p1"].address
     at.sql("UPDATE pods SET auth_url = ? WHERE pod_name = 'p1'", NOBODY)

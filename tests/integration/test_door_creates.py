@@ -1,4 +1,4 @@
-"""Creates through a door whose outcome is not known, or that a pod refuses."""
+"""Creates through a door: their outcome is unknown, or a pod refuses them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROJECT = USER.partition(":")[2]
 SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOo6/77apAV0iD/wg+PQlbwUpUdGCEtdwtIPZlZRjpyk a@b"
 UNKNOWN_ID = "9bbff1cc-0d2a-4b60-8a55-2ea3e0e5c3b7"
 HOSTS = 8
-"""So many that no measurement finds a pod full."""
+"""There are so many hosts that no measurement finds a pod full."""
 ALONE = {"build_plan_encryption_key": ""}
 SPECIAL = {**FLAVOR, "id": "special", "name": "special"}
 SPECS = {"extra_specs": {"hw:cpu_policy": "dedicated"}}
@@ -53,13 +53,13 @@ def routings(at: Door) -> list[Any]:
 
 
 def _is_background(asked: str) -> bool:
-    """Return whether a door asks this when it polls or measures its pods."""
+    """Return whether a door sends this request when it polls or measures its pods."""
     method, path = asked.split()
     return method == "GET" and path.endswith(("/flavors", "/statistics", "/get_pools"))
 
 
 def creates(relay: Relay) -> int:
-    """Return how many creates came to a relay."""
+    """Return how many creates a relay received."""
     return sum((method, path) == ("POST", CREATE) for method, path, _ in relay.requests)
 
 

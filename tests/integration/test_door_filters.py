@@ -1,4 +1,4 @@
-"""Filters of lists at a door: by what has other names or ids in pods, and by hosts."""
+"""Filters of lists at a door: by things whose names or ids differ in pods, and by hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTS = 4
 class Furnished:
     """A door over two pods, where two users of one project have servers and volumes.
 
-    ``servers`` are by user and pod. Those of Ann have an image.
+    ``servers`` has their ids, by user and pod. Ann's servers have an image.
     """
 
     at: Door
@@ -48,7 +48,7 @@ class Furnished:
         return {each["id"] for each in rows}
 
     def of(self, token: str) -> set[str]:
-        """Return the ids of the servers of a user."""
+        """Return the ids of a user's servers."""
         return {uuid for (user, _), uuid in self.servers.items() if user == token}
 
 

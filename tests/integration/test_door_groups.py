@@ -1,4 +1,4 @@
-"""Server groups of a door: a group has all its servers in one pod, which keeps to its policy."""
+"""Server groups of a door: all servers of a group are in one pod, which enforces its policy."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_servers_of_a_group_stay_in_one_pod_and_keep_to_the_policy(two: Door) ->
     path = f"{COMPUTE}/servers/{first}"
     server = two.send("GET", path, token=token, headers=HEADERS).json()["server"]
     assert server["server_groups"] == [uuid]
-    # The pod has no third host for the group, whatever room the other pod has.
+    # The pod has no third host for the group, and the room in the other pod does not help.
     third = booted(two, token, uuid)
     assert two.ask("GET", f"{COMPUTE}/servers/{third}", token=token)["server"]["status"] == "ERROR"
     assert two.send("DELETE", f"{GROUPS}/{uuid}", token=token).status_code == 204
@@ -165,8 +165,8 @@ def test_a_first_server_follows_one_that_is_not_made_yet(relayed: tuple[Door, Re
     came = relay.hold(f"{COMPUTE}/os-keypairs", passes=True, answers=True)
     with ThreadPoolExecutor() as clients:
         slow = clients.submit(boot, at, token, uuid, key_name=key)
-        # It has chosen the first pod, and makes its key pair there. The next one follows it,
-        # although the project moves meanwhile.
+        # The first boot has chosen the first pod, and makes its key pair there. The next boot
+        # follows it, although the project moves meanwhile.
         assert came.wait(WITHIN_S)
         bind(at, "quick", "p2")
         quick = boot(at, token, uuid)

@@ -1,4 +1,4 @@
-"""Scheduler hints at a door: they decide on the pod, and mean something there. Summaries, too."""
+"""Scheduler hints at a door: they choose the pod, and the pod follows them. Also summaries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def store(user: DoorUser, **hints: Any) -> httpx.Response:
 
 
 def place(user: DoorUser, answer: httpx.Response, kind: str) -> str:
-    """Return the name of the pod of what was made."""
+    """Return the name of the pod where a server or volume was made."""
     assert answer.status_code == httpx.codes.ACCEPTED, answer.text
     return user.places()[answer.json()[kind]["id"]]
 

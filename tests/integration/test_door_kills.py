@@ -1,4 +1,4 @@
-"""A door that is killed while a pod makes something for it, and what it does after its restart."""
+"""A door that is killed while a pod makes something for it, and then restarts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMPUTE, VOLUME = "/compute/v2.1", "/volume/v3"
 ALONE = {"build_plan_encryption_key": ""}
 HOSTS = 8
-"""So many that no measurement finds the pod full."""
+"""There are so many hosts that no measurement finds the pod full."""
 PATIENT = {"pod_failures_to_offline": "100", "pod_request_timeout_s": "4"}
 """On a busy machine, answers take their time."""
 BODIES = {
@@ -59,7 +59,7 @@ def routings(at: Door) -> list[Any]:
 
 
 def send_and_kill(at: Door, relay: Relay, path: str, token: str, *, passes: bool) -> None:
-    """Ask for something, and kill the door when its pod has the request, or would have it."""
+    """Send a create, and kill the door when the relay has it; with ``passes``, the pod gets it."""
     came = relay.hold(path, passes=passes)
 
     def send() -> None:
@@ -127,7 +127,7 @@ def test_what_was_told_before_a_crash_is_served_at_once(pair: tuple[Door, Relay]
 
 
 def unsettle(at: Door, uuids: list[str]) -> None:
-    """Let the database be as it was before creates were settled, though their clients were told."""
+    """Change the database back to the state before the creates were settled."""
     with closing(sqlite3.connect(at.folder / wiring.DATABASE_FILE)) as database, database:
         for uuid in uuids:
             server = at.pods["p1"].get(f"/servers/{uuid}")["server"]
@@ -136,6 +136,6 @@ def unsettle(at: Door, uuids: list[str]) -> None:
                 "UPDATE pod_routings SET top_id = ?, bottom_id = NULL WHERE top_id = ?",
                 (mark, uuid),
             )
-            # The process may have died before it settled the last create.
+            # This holds even for the last create, which the killed process may not have settled.
             query = "SELECT count(*) FROM pod_routings WHERE top_id = ? AND bottom_id IS NULL"
             assert database.execute(query, (mark,)).fetchone() == (1,)

@@ -56,7 +56,7 @@ def test_attachments_on_all_pages_of_a_pod_are_listed(odd: tuple[Door, HostilePo
         query = parse_qs(asked.query)
         ids, marker = [each["id"] for each in rows], query.get("marker")
         start = ids.index(marker[0]) + 1 if marker else 0
-        # Not all pods say that there is a next page.
+        # Some pods do not say that there is a next page.
         return http({"attachments": rows[start : start + int(query["limit"][0])]})
 
     pod.answers[LIST] = answer

@@ -1,4 +1,4 @@
-"""What administrators of a door see of the hosts, services and pools of pods."""
+"""The hosts, services and pools of pods, as administrators of a door see them."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ COMPUTE = "/compute/v2.1"
 PROJECT = USER.partition(":")[2]
 PROCESSES, REQUESTS, INSTANCES, MEMBERS = 2, 12, 3, 8
 HOSTS = 6
-"""With room below the pod's threshold for all servers of a crowd: creates in flight count."""
+"""All servers of a crowd fit below the pod's threshold, because creates in flight count."""
 
 
 @pytest.fixture(params=sorted(DATABASES))

@@ -229,7 +229,7 @@ def test_a_retype_names_the_type_of_the_pod_and_keeps_to_its_quota(two: tuple[Do
     at.ask("PUT", f"{VOLUME}/os-quota-sets/retypes", quota, token="admin")
     assert ask(at, "u:retypes", "POST", path, body).status_code == 413
     assert at.send("DELETE", f"{VOLUME}/os-quota-sets/retypes", token="admin").is_success
-    # This pod cannot change types, so that the old one counts again.
+    # This pod cannot change types, so the old type counts again.
     refused = ask(at, "u:retypes", "POST", path, body)
     assert refused.status_code == httpx.codes.BAD_REQUEST, refused.text
     sent = [msgspec.json.decode(each) for _, where, each in relay.requests if where == path]

@@ -1,4 +1,4 @@
-"""A project that floods one process delays the requests of others, at another process, little."""
+"""A project that floods one process hardly delays the requests of others at another process."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tests.support.trust import NOBODY
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 CLIENTS, SERVERS_EACH = 16, 500
-"""Together, they wait with eight times as many rows as a commit writes."""
+"""Together, the clients' waiting requests have eight times as many rows as a commit writes."""
 BOOTS_OF_OTHERS = 8
 SHARE_MAX = 0.5
-"""The other project's boots take less than this part of the time of the flood's."""
+"""The other project's boots take less than this share of the time of the flood's boots."""
 PATIENCE_S = 120.0
 BOOTS = "/compute/v2.1/servers"
 
@@ -50,7 +50,7 @@ class Project:
         self.statuses.add(answer.status_code)
 
     async def keep_booting(self) -> None:
-        """Boot until it is over."""
+        """Boot until the flood is over."""
         while not self.is_over:
             await self.boot()
 
@@ -68,14 +68,14 @@ async def project(at: Started, name: str, count: int) -> AsyncIterator[Project]:
 
 
 async def flood(flooded: Started, other: Started) -> tuple[Sequence[float], Project, Project]:
-    """Boot at one process alone, and then beside the flood; returns the times alone first."""
+    """Boot first alone, and then during the flood; returns the times in this order."""
     async with project(flooded, "flood", SERVERS_EACH) as many, project(other, "few", 1) as few:
         for _ in range(BOOTS_OF_OTHERS):
             await few.boot()
         alone, few.took_s = few.took_s, []
         tasks = [asyncio.create_task(many.keep_booting()) for _ in range(CLIENTS)]
         while len(many.took_s) < CLIENTS:
-            # The first answers come before all have asked.
+            # The first answers arrive before all clients have sent a request.
             await asyncio.sleep(0.01)
         many.took_s.clear()
         while len(few.took_s) < BOOTS_OF_OTHERS or len(many.took_s) < CLIENTS:

@@ -25,7 +25,7 @@ TRIES_MAX = 60
 WITHIN_S = 40.0
 UNAVAILABLE = 503
 ELECTION_S = 6.0
-"""By then, a follower has taken over from a leader that is dead."""
+"""The time after which a follower has taken over from a dead leader."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def fill(place: Path) -> None:
 
 
 def flavor(number: int) -> dict[str, Any]:
-    """A write that is larger than the free space in existing pages."""
+    """The body of a write that is larger than the free space in existing pages."""
     name = f"flavor-{number}"
     described = "x" * 60_000
     return {
@@ -130,7 +130,7 @@ def test_what_a_full_disk_interrupts_is_completed_later(disk: Path, tmp_path: Pa
         eventually(lambda: status(f"{volumes}/{volume}", "volume"), "available")
         path = f"{servers}/{server}/os-volume_attachments"
         fill(disk)
-        # Small writes may still fit into the pages that there are, until they do not.
+        # For a while, small writes may still fit into existing pages.
         for number in range(20):
             is_attached = bool(ask("GET", path).json()["volumeAttachments"])
             if is_attached:
@@ -186,14 +186,14 @@ def test_a_full_disk_under_a_leader_is_told_by_its_followers(disk: Path, tmp_pat
 
 
 def linked(folder: Path, name: str, disk: Path) -> Path:
-    """Return the folder, in which the small file system has this name."""
+    """Link the small file system into a new folder by this name; return the folder."""
     folder.mkdir()
     (folder / name).symlink_to(disk)
     return folder
 
 
 def until_refused(act: Callable[[], httpx.Response]) -> list[Any]:
-    """Repeat a request until it is refused for the disk. Return the bodies of the answers before.
+    """Repeat a request until the disk is full; return the bodies of the answers before that.
 
     Pages of the database that have free space still take some writes.
     """

@@ -77,13 +77,13 @@ def store(opened: Callable[[], Store]) -> Store:
 
 @pytest.fixture(scope="module")
 def shared(nodes: Galera) -> Iterator[Callable[[], Store]]:
-    """Opens the one database of all tests that only count transactions."""
+    """Opens the database that is shared by all tests that only count transactions."""
     with opening(nodes.fresh()) as open_store:
         yield open_store
 
 
 def port_of(store: Store) -> int:
-    """The node of a write transaction."""
+    """The port of the node where a write transaction runs."""
     with store.write() as tx:
         return int(tx.exec_driver_sql("SELECT @@port").scalar_one())
 
@@ -109,14 +109,14 @@ def writer_of(nodes: Galera, store: Store) -> Node:
 
 
 def database_of(store: Store) -> str:
-    """Its name on each node."""
+    """The database's name, which is the same on each node."""
     name = store.engines.writing.url.database
     assert name is not None
     return name
 
 
 def name_as_writer(node: Node, database: str) -> None:
-    """Do what a process does that finds the writer node gone."""
+    """Make a node the writer, as a process does that finds the writer node gone."""
     with node.connect(database) as raw, raw.cursor() as cursor:
         named = f"127.0.0.1:{node.port}"
         cursor.execute("UPDATE write_order SET number = number + 1, writer = %s", (named,))
@@ -134,7 +134,7 @@ def test_a_commit_through_an_old_writer_node_is_refused(
     other = next(each for each in nodes.nodes if each is not writer)
     before = number(store)
     with pytest.raises((Busy, Unavailable)), store.write():
-        # Another process considers the node gone, while a transaction is open on it.
+        # Another process considers the writer node gone, while a transaction is open on that node.
         name_as_writer(other, database_of(store))
     assert number(store) == before + 1
     wait_until(lambda: goes_on(store), "the other node", GOES_ON_WITHIN_S)

@@ -1,4 +1,4 @@
-"""Hung workers are replaced; those that merely wait are not."""
+"""Hung workers are replaced. Workers that merely wait are not replaced."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_workers_that_hang_are_replaced(tmp_path: Path) -> None:
         suspend([service.process.pid, *before])
         time.sleep(TIMEOUT_S)
         assert (workers_of(service), hung(service)) == (before, [])
-        # One worker alone.
+        # Then only one worker is paused.
         stopped, other = sorted(before)
         os.kill(stopped, signal.SIGSTOP)
         eventually(lambda: len(workers_of(service) - before) == 1)

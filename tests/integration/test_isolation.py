@@ -1,5 +1,5 @@
-"""Two projects with one of each resource: neither can see, list, count, change or infer what the
-other one has.
+"""Of two projects with one of each resource, neither can see, list, count, change or infer
+resources of the other.
 
 Another project's resource must look like one that does not exist: each request has a twin
 with an unknown name, and the answers may differ only in the name.
@@ -137,7 +137,7 @@ def ids_of(entry: tuple[str, str, Any]) -> str:
 
 
 def send(made: Projects, who: Member, entry: tuple[str, str, Any], ids: dict[str, str]) -> Any:
-    """Send a request with these ids; gives its status and its text without them."""
+    """Send a request with these ids; returns the answer's status, and its text without the ids."""
     method, path, body = entry
     path = path.format_map(ids)
     if isinstance(body, bytes):
@@ -342,7 +342,7 @@ def test_a_boot_neither_uses_nor_reveals_other_projects_resources(
 
 
 def test_names_may_be_the_same_in_both(sides: Sides) -> None:
-    """A taken name reveals nothing about other projects."""
+    """That a name is taken reveals nothing about other projects."""
     made, who, word, theirs = sides
     keypair = {"name": theirs["name"], "type": "ssh", "public_key": PUBLIC_KEY}
     good(made.ask(who, "POST", f"{COMPUTE}/os-keypairs", json={"keypair": keypair}))

@@ -38,12 +38,12 @@ SERVERS: Mapping[str, Callable[[], Postgresql | Mariadb]] = {
 
 
 OPTIONS: Mapping[type, tuple[str, ...]] = {Postgresql: ("--workers", "2"), Mariadb: ()}
-"""One with a supervisor, and one without."""
+"""One service with a supervisor, and one without."""
 
 
 @pytest.fixture(scope="module", params=SERVERS)
 def server(request: pytest.FixtureRequest) -> Iterator[Postgresql | Mariadb]:
-    """A server of the tests' own, which runs between tests."""
+    """A database server only for these tests; it runs whenever a test begins."""
     made = SERVERS[request.param]()
     made.start()
     yield made
@@ -69,7 +69,7 @@ def eventually(is_so: Callable[[], bool]) -> None:
 
 
 def awaited(service: Started) -> int:
-    """How often it has logged that it waits."""
+    """How often the service has logged that it waits."""
     return service.log.read_text().count("event=database_awaited")
 
 
@@ -80,7 +80,7 @@ def with_password(url: str, password: str) -> str:
 def test_a_service_waits_for_its_database(tmp_path: Path, server: Postgresql | Mariadb) -> None:
     url = server.fresh()
     if isinstance(server, Postgresql):
-        # MariaDB rejects a password of a user without one.
+        # MariaDB rejects a login with a password if the user has none.
         url = with_password(url, PASSWORD)
     server.stop()
     try:
@@ -127,7 +127,7 @@ def test_a_database_that_does_not_come_is_given_up(
 
 
 def refused(folder: Path, url: str) -> str:
-    """The one line of a service that refuses to start, without waiting."""
+    """Return the one line of output of a service that refuses to start at once."""
     with serving(folder, url) as service:
         assert service.process.wait(WITHIN_S) == WRONG_SETTINGS
         (line,) = service.log.read_text().splitlines()

@@ -43,7 +43,7 @@ def test_writes_are_forwarded_and_reads_are_not(cloud: Led) -> None:
     assert made(cloud.follower, "one") == OK
     shown = [each.call("GET", f"{FLAVORS}/one").json() for each in (cloud.leader, cloud.follower)]
     assert shown[0]["flavor"]["id"] == shown[1]["flavor"]["id"] == "one"
-    # The links are those of the process that the client asked.
+    # The links in answers have the address of the process that the client asked.
     link = shown[1]["flavor"]["links"][0]["href"]
     assert link.startswith(str(cloud.follower.http.base_url).rstrip("/"))
     after = forwards(cloud.follower)
@@ -101,7 +101,7 @@ def test_another_process_leads(end: signal.Signals, tmp_path: Path) -> None:
         while not cloud.follower.leads():
             name = f"after-{len(acknowledged)}-{time.monotonic_ns()}"
             status = made(cloud.follower, name)
-            # Only what was forwarded before the end was noticed can be in doubt.
+            # Only writes that were forwarded before the leader's end was noticed can be in doubt.
             assert status in {OK, GONE}
             acknowledged += [name] * (status == OK)
             assert time.monotonic() - begun_s < WITHIN_S
@@ -110,7 +110,7 @@ def test_another_process_leads(end: signal.Signals, tmp_path: Path) -> None:
         assert {*acknowledged, "last"} <= {each["id"] for each in listed}
         if end == signal.SIGSTOP:
             cloud.leader.process.send_signal(signal.SIGCONT)
-            # It forwards from now on.
+            # From now on, the process forwards its writes.
             eventually(lambda: not cloud.leader.leads())
             eventually(
                 lambda: (
@@ -121,7 +121,7 @@ def test_another_process_leads(end: signal.Signals, tmp_path: Path) -> None:
 
 
 def test_processes_forward_with_tls(tmp_path: Path) -> None:
-    """Their data folder's name is too long for a socket, as if they were on two machines."""
+    """Their data folder's name is too long for a socket. So they connect like two machines."""
     folder = tmp_path / LONG
     with led(folder, "postgresql", {"peer_host": "127.0.0.1", "peer_port": "18790"}) as cloud:
         assert not list(folder.glob("*.sock"))

@@ -1,4 +1,4 @@
-"""Leases of many hosts change hands in several commits: services die between two of these."""
+"""Leases of many hosts start and end in several commits; services die between two commits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = {"sqlite": Kind(sqlite_url), "postgresql": Kind(postgresql_url, options=
 RED = "red-user:red"
 HOSTS = 3 * HOSTS_AT_ONCE
 ROUNDS_MAX = 5
-"""Attempts to kill a process half-way, since it may be done before."""
+"""The number of attempts to kill a process half-way, because it may finish before the kill."""
 LEASES = "/reservation/v1/leases"
 
 
@@ -37,7 +37,7 @@ def at(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory)
 
 
 def lease(at: Site) -> str:
-    """A lease of all hosts that begins now; gives its id."""
+    """Create a lease of all hosts that begins now; returns its id."""
     body = {
         "name": "all",
         "start_date": "now",

@@ -1,7 +1,8 @@
 """A process is killed at every few statements of the start, the healing and the end of a lease.
 
-``LEASE_KILLS_STRIDE`` says how few. Another process completes the work. In between and afterwards,
-the audit is clean, and hosts, slots and servers are what the lease says. Each event is told once.
+``LEASE_KILLS_STRIDE`` is the number of statements from one kill to the next. Another process
+completes the work. After each kill and at the end, the audit is clean, and hosts, slots and servers
+are what the lease says. Each event is notified once.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ SLOTS = 3
 MINUTE_S, HOUR = 60.0, timedelta(hours=1)
 STARTED_AND_ENDED = {"lease.event.start_lease": 1, "lease.event.end_lease": 1}
 STRIDE = int(os.environ.get("LEASE_KILLS_STRIDE", "17"))
-"""One of so many statements is the last one of a process. With 1, it is each."""
+"""Processes are killed after every so many statements. With 1, after each statement."""
 
 
 class Killing:
@@ -176,7 +177,7 @@ class Killing:
         return any(deaths)
 
     def end(self, lease: Lease) -> None:
-        """Let a lease end without deaths."""
+        """Let a lease end without killing processes."""
         self.go_on(NEVER, 5 * HOUR.total_seconds())
         self.movers.finish()
         self.go_on(NEVER, MINUTE_S)
@@ -232,12 +233,12 @@ def test_another_process_goes_on_to_preempt_servers(killing: Killing) -> None:
 
 
 def test_another_process_goes_on_with_the_healing(killing: Killing) -> None:
-    # Each life takes longer here, and has more statements.
+    # On this database, each lease takes longer, and has more statements.
     assert deaths(killing.heal_once, 2 * STRIDE) > 1
 
 
 def deaths(once: Callable[[int], bool], stride: int = STRIDE) -> int:
-    """Let processes die after more and more statements, until none does. Return how often."""
+    """Let processes die after more and more statements, until none dies. Return how many died."""
     found = 0
     for statements in itertools.count(1, stride):
         if not once(statements):

@@ -138,7 +138,7 @@ def remove_all(at: Site) -> None:
 
 
 def test_larger_leases_share_what_is_free(at: Site) -> None:
-    """Many leases become larger at once; together they never hold more than there is."""
+    """Many leases grow at once; together, they never hold more than there is."""
     few = [made(lease(at, {**SLOT, "amount": 1}, "03")) for _ in range(2)]
 
     def enlarge(number: int) -> int:
@@ -181,14 +181,14 @@ def test_changes_of_one_lease_follow_each_other(at: Site) -> None:
 
     assert together(*(partial(change, hour) for hour in hours)) == [OK] * len(hours)
     shown = at.must("GET", f"{LEASES}/{uuid}", RED)["lease"]
-    # The name and the date are of the same change.
+    # The name and the date come from the same change.
     assert shown["name"] == f"until-{int(shown['end_date'][11:13])}"
     assert int(shown["end_date"][11:13]) in hours
     remove_all(at)
 
 
 def test_a_lease_is_accepted_or_deleted(at: Site) -> None:
-    """The receiver accepts a lease while its owner deletes it: one of them is too late."""
+    """The receiver accepts a lease while its owner deletes it. One of the two is too late."""
     for _ in range(ROUNDS):
         body = {
             "name": "offered",

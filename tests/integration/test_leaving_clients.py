@@ -1,4 +1,4 @@
-"""A client that closes its connection before its request's turn changes nothing."""
+"""A request whose client closes the connection before the request's turn changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Misbehaving clients, over plain sockets: the service still answers the others."""
+"""Misbehaving clients, over plain sockets: the service still answers other clients."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ LOGIN = (
 
 
 def test_logins_that_do_not_end_take_little_room_and_not_for_long(tmp_path: Path) -> None:
-    # Each counts as the longest possible login, not as the longest body.
+    # Each request counts as the longest possible login, not as the longest body.
     with (
         running(
             tmp_path,
@@ -108,7 +108,7 @@ def test_logins_that_do_not_end_take_little_room_and_not_for_long(tmp_path: Path
         until(service, 2)
         assert service.service.site.load.body_bytes == 2 * LOGIN_BYTES_MAX
         while service.service.site.load.requests:
-            # More of it arrives all the time.
+            # More bytes of the body arrive all the time.
             for each in begun:
                 with suppress(OSError):
                     each.sendall(b"1\r\n \r\n")
@@ -116,7 +116,7 @@ def test_logins_that_do_not_end_take_little_room_and_not_for_long(tmp_path: Path
 
 
 def client_of(service: Running) -> httpx.Client:
-    """A client that keeps its connection however slow the machine is."""
+    """A client that keeps its connection, even on a slow machine."""
     forever = httpx.Limits(keepalive_expiry=None)
     return httpx.Client(base_url=service.url, verify=NOBODY, limits=forever)
 
@@ -137,12 +137,12 @@ def test_open_connections_keep_their_places(service: Running) -> None:
     with ExitStack() as stack:
         kept = [stack.enter_context(client_of(service)) for _ in range(6)]
         assert [each.get("/healthz").text for each in kept] == ["ok"] * 6
-        # One more, which is rejected only when it sends a request.
+        # One more connection, which is rejected only when it sends a request.
         beyond = stack.enter_context(socket.create_connection(address(service)))
         beyond.sendall(b"GET /healthz HTTP/1.1\r\n")
         assert [each.get("/healthz").text for each in kept] == ["ok"] * 6
         kept[0].close()
-        # Its place is free now.
+        # The connection's place is free now.
         assert kept[1].get("/healthz").text == "ok"
         beyond.sendall(b"host: localhost\r\n\r\n")
         assert b" 200 OK" in beyond.recv(1_000)

@@ -36,7 +36,7 @@ def two_ends(folder: Path, *options: str, **settings: Any) -> Iterator[Running]:
 
 
 def named(name: str) -> tuple[str, ...]:
-    """The options of an agent, and of its one host."""
+    """The command-line options of an agent and its only host."""
     return ("--name", name, "--host-prefix", f"{name}-")
 
 
@@ -47,7 +47,7 @@ def findings(service: Running) -> list[Any]:
 
 
 def boot(service: Running, **more: Any) -> str:
-    """Boot a server, on the left host unless the test says otherwise."""
+    """Boot a server, by default on the left host."""
     asked = {"name": "web", "flavorRef": "small", "networks": "none", "imageRef": ""}
     asked |= {name: value for name, value in {"host": "left-1", **more}.items() if value}
     answer = service.call("POST", SERVERS, headers=NEWEST, json={"server": asked})

@@ -68,7 +68,7 @@ def test_processes_leave_a_hung_primary(servers: Patroni) -> None:
 
 
 def port_of(store: Store) -> int | None:
-    """The node of a write transaction; ``None`` if it fails."""
+    """The port of the node where a write transaction runs; ``None`` if it fails."""
     with suppress(Unavailable), store.write() as tx:
         return int(tx.exec_driver_sql("SELECT inet_server_port()").scalar_one())
     return None

@@ -38,9 +38,9 @@ KILLS = int(os.environ.get("RACE_KILLS", "1"))
 CLIENTS = 4
 NAMES = ("a", "b", "c")
 ACKNOWLEDGED = 30
-"""The answers between a start and the next kill."""
+"""The number of acknowledged answers between a start and the next kill."""
 WITHIN_S = 100 + 10 * ROUNDS + 60 * KILLS
-"""Includes the start of the databases, and other tests that run beside these."""
+"""This includes the start of the databases, and the load of other tests at the same time."""
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(WITHIN_S)]
 
 
@@ -99,7 +99,7 @@ def test_a_quota_of_units_holds_at_all_processes(at: Site) -> None:
 
 
 def test_no_server_is_where_its_pcloud_is_no_more(at: Site) -> None:
-    """A host is disabled, released, and allocated by others, while servers are booted there."""
+    """A host is disabled, released, and allocated to others while servers are booted on it."""
     at.add_pool("one", 1)
     first, second = at.pcloud(RED), at.pcloud(GREEN)
     assert at.allocate(RED, first, "a", "one", state="enabled").status_code == CREATED
@@ -152,8 +152,8 @@ def begin_anew(at: Site, first: str, second: str) -> None:
 class Client:
     """An owner that allocates, enables, disables and releases hosts until it is stopped.
 
-    ``states`` are the last acknowledged states by name; those in ``doubt`` may be as the last
-    request asked, or as they were before it.
+    ``states`` are the last acknowledged states by name; the hosts in ``doubt`` may have the state
+    that the last request asked for, or the state before it.
     """
 
     number: int
@@ -185,7 +185,7 @@ class Client:
                 self.acknowledged += 1
 
     def step(self, name: str) -> tuple[httpx.Response, str | None]:
-        """Send one request; gives the answer, and the state that it would lead to."""
+        """Send one request; returns the answer, and the state that its success leads to."""
         state, given = self.states.get(name), (self.token, self.uuid, name)
         if state is None:
             return self.at.allocate(*given, "spare", at=self.number), "disabled"
@@ -196,7 +196,7 @@ class Client:
         return self.at.release(*given, at=self.number), None
 
     def check(self, seen: World) -> None:
-        """Acknowledged hosts exist, and no others except those in doubt."""
+        """Check that acknowledged hosts exist, and that all other hosts are in doubt."""
         there = {
             each["name"]: "enabled" if each["is_enabled"] else "disabled"
             for each in seen.members_of(self.uuid)
@@ -205,7 +205,7 @@ class Client:
         assert {name: state for name, state in sure.items() if state is not None} == {
             name: state for name, state in there.items() if name not in self.doubt
         }
-        # From here on no host is in doubt.
+        # From here on, no host is in doubt.
         self.states = dict(there)
         self.doubt.clear()
 

@@ -1,6 +1,6 @@
-"""Changes of many whole hosts take several commits: services die between two of these.
+"""Changes of many whole hosts take several commits; services die between two commits.
 
-On a file with one process, and on PostgreSQL with two workers.
+The tests run on SQLite with one process, and on PostgreSQL with two workers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STEPS = 5
 TAKEN, SETTLED = STEPS * TAKEN_AT_ONCE, STEPS * ROLLED_OUT_AT_ONCE
 BUSY_S = 5.0
 ROUNDS_MAX = 10
-"""Attempts to see a process half-way, since it may be done before it is seen."""
+"""The number of attempts to see a change half done, because it may be complete before that."""
 
 
 @pytest.fixture(scope="module", params=sorted(KINDS))
@@ -56,7 +56,7 @@ def names(count: int = TAKEN) -> list[str]:
 
 
 def reported(answer: httpx.Response) -> tuple[int, list[str], list[Any]]:
-    """An answer's status, its hosts' names, and the number of missing hosts."""
+    """Return an answer's status, its hosts' names, and the number of missing hosts."""
     body = answer.json()
     return answer.status_code, [each["name"] for each in body["hosts"]], body["failures"]
 
@@ -64,7 +64,7 @@ def reported(answer: httpx.Response) -> tuple[int, list[str], list[Any]]:
 def is_half_way(
     at: Site, uuid: str, asked: Future[httpx.Response], look: Callable[[Tx, Pcloud], bool]
 ) -> bool:
-    """Poll until a change is half done, or complete; gives which.
+    """Poll until a change is half done or complete; returns whether it is half done.
 
     There is no pause between two reads: a step takes a few hundredths of a second.
     """
@@ -169,7 +169,7 @@ def test_ratios_come_to_all_hosts_after_a_crash(at: Site) -> None:
                     break
     else:
         pytest.fail("Nobody was caught half way.")
-    # Without a request: the service continues by itself.
+    # No request is needed: the service continues by itself.
     wait_until(lambda: rolled_out_to(at, uuid) is None, "the hosts that were left")
     assert in_force(at, uuid) == {wanted}
     audited = at.audit()
@@ -177,7 +177,7 @@ def test_ratios_come_to_all_hosts_after_a_crash(at: Site) -> None:
 
 
 def in_force(at: Site, uuid: str) -> set[float]:
-    """The ratios of processors that a pcloud's hosts have in force."""
+    """The ratios of processors that are in force on a pcloud's hosts."""
     seen = at.world()
     providers = [seen.hosts[each["host_id"]]["provider_id"] for each in seen.members_of(uuid)]
     assert len(providers) == SETTLED

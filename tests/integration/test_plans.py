@@ -22,7 +22,7 @@ def ask(service: Running, method: str, path: str, token: str = "admin", **more: 
 
 
 def hosts_in(service: Running) -> list[str]:
-    """Report two hosts, create a flavor, and give the secrets of the hosts."""
+    """Report two hosts, create a flavor, and return the secrets of the hosts."""
     body: dict[str, Any] = {"agent": {"name": "rack", "driver": "fake"}}
     agent = ask(service, "POST", "/os-agents", json=body).json()["agent"]["id"]
     totals = {"VCPU": {"total": 64}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 999}}
@@ -34,7 +34,7 @@ def hosts_in(service: Running) -> list[str]:
 
 
 def server(**more: Any) -> dict[str, Any]:
-    """A body that boots or plans."""
+    """Return the body of a boot or a plan."""
     return {"server": {"name": "web", "flavorRef": "v1", "networks": "none", **more}}
 
 

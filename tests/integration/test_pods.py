@@ -119,7 +119,7 @@ def test_moves_at_the_same_moment_leave_a_history_without_gap_and_overlap(shared
 
 
 def test_a_process_that_dies_leaves_a_sound_history(shared: Door) -> None:
-    """The last test of this door, which has only two processes afterwards."""
+    """This is the last test of this door, which has only two processes afterwards."""
     targets = ["p1", "p2", "p3"]
 
     def move(number: int) -> int | None:
@@ -169,7 +169,7 @@ def test_a_measured_pod_that_is_full_sends_projects_to_the_next_one_and_back(two
 
 
 def used(at: Door, name: str, kind: str = "vcpus") -> float:
-    """Return the amount in use, as the last measurement says."""
+    """Return the amount in use in the last measurement."""
     return float(at.get(f"/usage/{at.ids[name]}")["usage"]["kinds"][kind]["used"])
 
 

@@ -29,7 +29,7 @@ HOSTS = [
 
 
 def furnish(service: Running) -> None:
-    """Some hosts, and flavors of which one fits nowhere."""
+    """Make some hosts and flavors; one flavor fits nowhere."""
     agent = service.call(
         "POST", "/compute/v2.1/os-agents", json={"agent": {"name": "rack", "driver": "fake"}}
     ).json()["agent"]["id"]
@@ -66,7 +66,7 @@ def test_every_recorded_decision_is_reproduced(
         requests = [("small", 1), ("large", 2), ("vast", 1), ("small", 3)] * 3
         with ThreadPoolExecutor(4) as clients:
             list(clients.map(lambda each: boot(service, *each), requests))
-    # Decisions do not wait for the files: some may be missing, but few.
+    # Decisions do not wait for the files, so a few files may be missing.
     files = files_in(tmp_path)
     assert files
     for each in files:

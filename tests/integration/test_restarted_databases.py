@@ -21,7 +21,7 @@ from tests.support.servers.postgresql import Postgresql
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 AWAY_S = 2.0
-"""Longer than the service retries by itself: some clients get an error."""
+"""This is longer than the service retries by itself, so some clients get an error."""
 
 
 @pytest.fixture(scope="module")

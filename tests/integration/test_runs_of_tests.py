@@ -235,7 +235,8 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(tmp_path: 
         for folder in (killed, living):
             until((folder / "ready").exists, log)
         dead_folder, dead = made_by(killed)
-        # The worker first: it would stop the server and the service when its run is gone.
+        # The worker is killed first. Otherwise it would stop the server and the service when its
+        # run is gone.
         os.kill(dead[-1], signal.SIGKILL)
         started[killed].kill()
         started[killed].wait()

@@ -66,7 +66,7 @@ class Collector(BaseHTTPRequestHandler):
 
 @contextmanager
 def collector() -> Iterator[HTTPServer]:
-    """A collector of traces, which are in ``taken``."""
+    """A collector of traces, which it keeps in ``taken``."""
     with HTTPServer(("127.0.0.1", 0), Collector) as server:
         server.taken = []  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -100,7 +100,7 @@ class Asking:
         return answer
 
     def log_in(self, name: str, password: str, **auth: Any) -> str:
-        """Log in; gives the token, or an empty text."""
+        """Log in; returns the token, or an empty text."""
         self.secrets.add(password)
         user = {"name": name, "domain": {"id": "default"}, "password": password}
         identity = {"methods": ["password"], "password": {"user": user}}
@@ -111,7 +111,7 @@ class Asking:
 
 @contextmanager
 def serving(folder: Path, endpoint: str) -> Iterator[tuple[str, Path]]:
-    """The program with its most verbose log; gives its address and its log."""
+    """Run the program with its most verbose log; yields its address and its log."""
     log = folder / "log"
     command = [sys.executable, "-m", "innkeeper.main", "serve", "--port", "0"]
     command += ["--data-dir", str(folder / "data"), "--demo-hosts", "1"]

@@ -25,7 +25,7 @@ class Cloud:
         self._service = service
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """Send a request that must succeed; gives the answer."""
+        """Send a request that must succeed; returns the answer."""
         answer = self._service.call(method, path, headers=VERSION, json=body)
         assert answer.status_code < 300, answer.text
         return answer.json() if answer.content else None
@@ -47,7 +47,7 @@ class Cloud:
         return found
 
     def becomes(self, server_id: str, status: str) -> str | None:
-        """Wait until a server has this status and no task; gives its host."""
+        """Wait until a server has this status and no task; returns its host."""
 
         def now() -> tuple[str, str | None]:
             shown = self.show(server_id)

@@ -1,4 +1,4 @@
-"""Several services on one database: what one acknowledges holds at once for all others."""
+"""Several services on one database: a change that one acknowledges is in force for all at once."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_role_revoked_in_one_process_is_gone_in_the_other(cloud: Cloud) -> Non
 
 
 def test_a_user_disabled_under_load_is_refused(cloud: Cloud) -> None:
-    """However many requests share a lookup, none is answered from an outdated one."""
+    """Many requests share a lookup of the user, but none uses an outdated lookup."""
     _, user_id, token = cloud.project("shut")
     seen: list[tuple[float, int]] = []
     is_over = threading.Event()
@@ -261,13 +261,13 @@ def test_an_order_of_one_process_wakes_an_agent_waiting_at_the_other(cloud: Clou
             (order,) = answer.result()
             took_s = time.monotonic() - begun_s
         assert order["server_id"] == server_id
-        # Long before it would poll by itself.
+        # This is long before the service would poll by itself.
         assert took_s < 4.0
         last = order["id"]
 
 
 def test_a_leader_that_was_paused_continues_correctly(cloud: Cloud) -> None:
-    """It blocks the others as long as the database lets it; nothing is lost."""
+    """The paused leader blocks the others as long as the database allows; nothing is lost."""
     acknowledged: list[str] = []
     statuses: set[int] = set()
     is_over = threading.Event()
@@ -329,7 +329,7 @@ def flavors(at: Started, token: str) -> set[str]:
 
 
 def test_a_wrong_password_is_challenged_in_the_same_way(cloud: Cloud) -> None:
-    """One of the two processes forwards the request, and the other answers itself."""
+    """One of the two processes forwards the request; the other process answers it."""
     headers = {"x-subject-token": cloud.admin}
     token = cloud.first.call("GET", "/identity/v3/auth/tokens", cloud.admin, headers=headers)
     user_id = token.json()["token"]["user"]["id"]

@@ -114,7 +114,7 @@ def test_policies_are_compared(tmp_path: Path) -> None:
 def test_the_smallest_fleet_is_found(tmp_path: Path) -> None:
     out = tmp_path / "results"
     trace = tmp_path / "own.csv"
-    # Two batches that overlap: 20 cores, or 40 GiB, at once.
+    # Two overlapping batches, which together need 20 cores or 40 GiB.
     trace.write_text(
         "arrival_s,lifetime_s,vcpus,memory_mb,count\n0,100,1,2048,10\n50,100,1,2048,10\n"
         "200,10,2,1024,3\n",
@@ -175,7 +175,7 @@ def test_the_same_seed_prints_the_same() -> None:
 
 
 def test_numbers_need_no_matplotlib_and_plots_say_that_they_do(tmp_path: Path) -> None:
-    # As if it were not installed.
+    # The import fails as if the library were not installed.
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\nsys.modules['matplotlib'] = None\n", encoding="utf-8"
     )

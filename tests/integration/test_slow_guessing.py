@@ -55,7 +55,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[Running, Clock]]:
 
 
 def attempt(service: Running, password: str, source: str = "", **user: Any) -> Any:
-    """Try to log in; gives the answer."""
+    """Try to log in; returns the answer."""
     named = user or {"name": "ann", "domain": {"id": "default"}}
     identity = {"methods": ["password"], "password": {"user": {**named, "password": password}}}
     headers = {"x-forwarded-for": source} if source else {}
@@ -64,7 +64,7 @@ def attempt(service: Running, password: str, source: str = "", **user: Any) -> A
 
 
 def statuses(service: Running, count: int, **more: Any) -> list[int]:
-    """The statuses of this many wrong passwords."""
+    """The statuses of this many logins with wrong passwords."""
     return [attempt(service, "wrong", **more).status_code for _ in range(count)]
 
 

@@ -28,7 +28,7 @@ BUSY_S = 5.0
 
 
 def in_other_orders(url: str) -> list[str]:
-    """The same nodes, each once the first: a process tries them in order."""
+    """URLs of the same nodes, each with another node first. A process tries them in order."""
     head, _, rest = url.partition("@")
     listed, _, database = rest.partition("/")
     hosts = listed.split(",")
@@ -50,7 +50,7 @@ PLACES: Mapping[str, Callable[[Path], list[str]]] = {
     **{kind: of_one(kind) for kind in DATABASES},
     "galera": of_cluster,
 }
-"""By the kind of database: gives addresses of one empty database, one for each process."""
+"""By the kind of database: makes an empty database, and returns a URL for each process."""
 
 
 @pytest.fixture(params=PLACES)
@@ -92,7 +92,7 @@ def test_one_process_creates_the_schema_while_others_wait(
             for table in (resource_classes, traits):
                 names = list(tx.execute(sa.select(table.c.name)).scalars())
                 assert len(set(names)) == len(names)
-        # All of them can write.
+        # All services can write.
         with each.write() as tx:
             tx.execute(traits.update().values(updated_at=NOW))
 

@@ -1,4 +1,4 @@
-"""Programs that cannot start give the reason in one line; a stop signal stops them once."""
+"""Programs that cannot start print the reason in one line. A stop signal stops a program."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_an_agent_stops_with_its_parent(tmp_path: Path, is_early: bool) -> None:
         eventually(lambda: locked(state_dir), True)
     parent.kill()
     parent.communicate()
-    # The agent has the pipe from its parent; it closes with the parent's last process.
+    # The agent inherits the pipe from its parent. The pipe closes with the last process.
     with os.fdopen(reading, "rb") as output:
         assert output.read() == b""
 
@@ -168,11 +168,11 @@ def test_an_agent_continues_when_its_log_has_no_reader(tmp_path: Path) -> None:
     )
     os.close(writing)
     eventually(lambda: locked(tmp_path), True)
-    # It reports at once that there is no service.
+    # The agent reports at once that there is no service.
     with pytest.raises(subprocess.TimeoutExpired):
         program.wait(1.0)
     program.send_signal(signal.SIGTERM)
-    # With the latter the interpreter reports at its end that its stream was not read.
+    # With SIGPIPE ignored, the interpreter reports at its end that its output was not read.
     assert program.wait(WITHIN_S) in (0, 120)
 
 

@@ -38,7 +38,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @contextmanager
 def serving(folder: Path, pair: Pair, *options: str, **environ: str) -> Iterator[str]:
-    """The program with a certificate; gives the address that it prints."""
+    """Run the program with a certificate; yields the address that it prints."""
     command = [sys.executable, "-m", "innkeeper.main", "serve", "--port", "0", "--auth", "none"]
     command += ["--data-dir", str(folder / "data"), *options]
     ours = {name: value for name, value in os.environ.items() if name[:3] != "OS_"}
@@ -67,8 +67,8 @@ def states(asking: httpx.Client) -> dict[str, Any]:
 
 
 def test_service_and_agents_over_tls(tmp_path: Path, authority: Authority) -> None:
-    """The service's own agent trusts it; an agent that does not know the authority never sends
-    its token."""
+    """The service's own agent trusts the service. An agent that does not know the authority never
+    sends its token."""
     pair = authority.pair("service")
     ca = str(authority.file)
     with serving(tmp_path, pair, "--demo-hosts", "1", OS_CACERT=ca) as url:
@@ -136,7 +136,7 @@ def test_a_renewed_certificate_is_used_at_once(authority: Authority) -> None:
     assert certificates.renew()
     second = shown(certificates.context, trust)
     assert first != second
-    # Half of a renewal: a new key beside the old certificate.
+    # Half of a renewal: a new key with the old certificate.
     other = authority.pair("other")
     pair.key.write_bytes(other.key.read_bytes())
     assert not certificates.renew()

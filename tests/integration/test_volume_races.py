@@ -1,4 +1,4 @@
-"""Requests about one volume that meet in two processes: one wins, and both sides agree on it."""
+"""Requests about one volume that meet in two processes: one wins, and all sides agree."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Race:
         self.services = services
 
     def ask(self, number: int, method: str, path: str, body: Any = None, **more: Any) -> Any:
-        """Send a request to one of the processes; gives the answer."""
+        """Send a request to one of the processes; returns the answer."""
         service = self.services[number % len(self.services)]
         answer = service.call(method, path, headers=VERSION, json=body, **more)
         assert answer.status_code < 500, answer.text
         return answer
 
     def meet(self, *requests: tuple[Any, ...], **more: Any) -> list[int]:
-        """Send all requests at once, to the processes in turns; gives their statuses."""
+        """Send all requests at once, to the processes in turn; returns the answers' statuses."""
         with ThreadPoolExecutor(len(requests)) as pool:
             sent = [
                 pool.submit(self.ask, number, *each, **more) for number, each in enumerate(requests)
@@ -44,7 +44,7 @@ class Race:
             return [each.result().status_code for each in sent]
 
     def available(self) -> str:
-        """Make a volume; gives its id."""
+        """Make a volume; returns its id."""
         made = self.ask(0, "POST", VOLUMES, {"volume": {"size": 1}}).json()["volume"]["id"]
         eventually(lambda: self.status(made), "available")
         return str(made)
@@ -55,7 +55,7 @@ class Race:
         return "gone" if answer.status_code == 404 else str(answer.json()["volume"]["status"])
 
     def server(self) -> str:
-        """Boot a server; gives its id."""
+        """Boot a server; returns its id."""
         wanted = {"name": "s", "flavorRef": "small", "networks": "none"}
         made = self.ask(0, "POST", SERVERS, {"server": wanted}).json()["server"]["id"]
         eventually(

@@ -1,4 +1,4 @@
-"""Volumes with real agents: processes are killed, and several processes want the last gigabyte."""
+"""Volumes with real agents: processes are killed, and several compete for the last gigabyte."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLIENTS = 20
 
 
 def ask(service: Started, method: str, path: str, body: Any = None) -> Any:
-    """Send a request that must succeed; gives the answer."""
+    """Send a request that must succeed; returns the answer."""
     answer = service.call(method, path, headers=VERSION, json=body)
     assert answer.status_code < 300, answer.text
     return answer.json() if answer.content else None
@@ -86,7 +86,7 @@ def test_orders_about_volumes_survive_kills_of_service_and_agent(tmp_path: Path)
         server = boot(service)
         volumes = [create(service, 1) for _ in range(VOLUME_COUNT)]
         for attaches in [True, False] * ROUNDS:
-            # Whatever the agent and the service were doing, both begin again.
+            # Both are restarted, whatever the agent and the service were doing.
             rack.kill()
             rack.wait(WITHIN_S)
             service.process.kill()

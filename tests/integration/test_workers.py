@@ -1,4 +1,4 @@
-"""Several workers on one port: they die, stop and are replaced, with little effect on clients."""
+"""Several workers on one port die, stop and are replaced, with little effect on clients."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_workers_are_replaced_and_count_together(tmp_path: Path) -> None:
         assert set(acknowledged) <= {each["id"] for each in listed}
         for _ in range(ASKED):
             assert anew(service, "GET", "/compute/v2.1/os-aggregates").status_code == 200
-        # Any worker answers, with the counts of the killed one.
+        # Any worker answers, and its counts include those of the killed worker.
         reported = [anew(service, "GET", "/metrics").text for _ in range(4)]
         assert {count(each, "/v2.1/os-aggregates", "GET") for each in reported} == {ASKED}
         assert count(reported[0], "/v2.1/flavors", "POST") >= len(acknowledged)

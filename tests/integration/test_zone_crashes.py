@@ -1,4 +1,4 @@
-"""Zones that die in the middle of a boot over the tree: after a restart, nothing is left half."""
+"""Zones that die in the middle of a boot over the tree: after a restart, nothing is half done."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Pair:
         self.tree.restart("root")
 
     def boot(self, count: int) -> None:
-        """Boot a batch, of which the answer may be lost."""
+        """Boot a batch; its answer may be lost."""
         with suppress(httpx.TransportError):
             self.root.boot(count)
 
@@ -113,7 +113,7 @@ def pair(tmp_path: Path, settings: dict[str, str]) -> Iterator[Pair]:
 
 
 def test_a_batch_is_undone_if_its_zone_died_before_the_child_built(pair: Pair) -> None:
-    """The rows are written, the child never got the request: the root's own servers go too."""
+    """The child never got the request, so the root's own servers are deleted, too."""
     pair.boot_and_kill(CREATE, passes=False)
     pair.wait_for_servers(0, 0)
 

@@ -1,4 +1,4 @@
-"""What a zone does by itself for its child zones: polls, the record of servers, and audits."""
+"""A zone's periodic work for its child zones: polls, the record of servers, and audits."""
 
 from __future__ import annotations
 

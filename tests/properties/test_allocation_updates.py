@@ -1,4 +1,4 @@
-"""What is written together ends as if each part of it had been written by itself."""
+"""Updates written together have the same result as the same updates written one by one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECOND = timedelta(seconds=1)
 
 
 def mostly(usual: st.SearchStrategy[Any], unusual: st.SearchStrategy[Any]) -> Any:
-    """Seldom the unusual: what never goes well cannot go wrong later."""
+    """Draw the unusual rarely: a story in which nothing succeeds shows no later errors."""
     return st.integers(0, 9).flatmap(lambda number: unusual if number == 9 else usual)
 
 
@@ -69,7 +69,7 @@ class State(NamedTuple):
 
 
 def state(store: Store) -> State:
-    """What is there now; by consumer, since rows are written in another order."""
+    """The present state; allocations by consumer, because the order of rows differs."""
     with store.read() as tx:
         ids = [providers.get(tx, uuid).id for uuid in PROVIDERS]
         rows = [row for pid in ids for row in allocations.of_provider(tx, pid)]
@@ -83,7 +83,7 @@ def state(store: Store) -> State:
 
 
 def one_by_one(store: Store, batch: Sequence[AllocationUpdates]) -> list[Refusal | None]:
-    """Write each as a step of its own."""
+    """Write each update as a step of its own."""
     outcomes: list[Refusal | None] = []
     for each in batch:
         with store.write() as tx:
@@ -97,7 +97,7 @@ def one_by_one(store: Store, batch: Sequence[AllocationUpdates]) -> list[Refusal
 
 
 def together(store: Store, batch: Sequence[AllocationUpdates]) -> list[Refusal | None]:
-    """Write all of it at once."""
+    """Write all updates at once."""
     with store.write() as tx:
         return list(write_together(tx, batch))
 
@@ -115,11 +115,11 @@ def update(number: int, vcpus: int, consumer_type: str = "INSTANCE") -> list[All
     ]
 
 
-# A failure is made small before it is shown, which takes longer than finding it.
+# Hypothesis shrinks a failure before it shows it, which takes longer than finding it.
 @pytest.mark.timeout(600)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(batches=st.lists(asked, min_size=1, max_size=3))
-# An update that waits for another one of the same consumer is not overtaken by later ones.
+# While an update waits for another one of the same consumer, no later update overtakes it.
 @example(batches=[[update(0, 0, "no type"), update(0, 4), update(1, 3)]])
 def test_together_is_as_one_by_one(batches: list[list[list[AllocationUpdate]]]) -> None:
     with tempfile.TemporaryDirectory(prefix="innkeeper-updates-") as folder:

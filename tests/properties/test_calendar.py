@@ -1,7 +1,8 @@
 """The calendar against a timeline in plain Python, minute by minute.
 
 A single demand is met exactly if that is possible, and so are several demands of whole hosts. In no
-minute is a host overbooked. The other answers about time are those of the plain timeline.
+minute is a host overbooked. The calendar's other answers about time equal those of the plain
+timeline.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ REQUIREMENTS = ((), (), (), ('["=", "$kind", "a"]',), ('["==", "$kind", "b"]',))
 OWN = 9
 """The reservation of the lease that changes."""
 TURNS = 20
-"""Worlds per generated seed: the generator of seeds takes longer than a world does."""
+"""Worlds per generated seed: to generate a seed takes longer than to test a world."""
 
 Window = tuple[int, int]
 on_seeds = given(st.integers(0, 2**32))
@@ -151,7 +152,7 @@ def test_demands_of_whole_hosts_are_met_exactly_if_they_fit(seed: int) -> None:
     for _ in range(TURNS):
         world, window = dice.world(), dice.window()
         wanted = [dice.whole() for _ in range(dice.randint(2, 3))]
-        # Few holds: otherwise hardly any host is free.
+        # There are few holds. Otherwise hardly any host would be free.
         world = replace(world, holds=world.holds[:2])
         found = chosen(world, wanted, window, seed, Constraints(ignored=world.ignored))
         best = world.best_wholes(wanted, *window)
@@ -183,7 +184,7 @@ def test_nothing_is_overbooked_by_demands_of_both_kinds(seed: int) -> None:
 def assert_nothing_is_left(
     world: Minutes, wanted: Sequence[Demand], made: Sequence[Pairs], window: Window
 ) -> None:
-    """Assert that no demand could get more beside the others, on the hosts that they have."""
+    """Assert that no demand could get more units, given what the other demands hold."""
     mine = [
         held(row, window, units, demand.unit_amounts, OWN)
         for demand, pairs in zip(wanted, made, strict=True)
@@ -304,7 +305,7 @@ def test_the_latest_end_is_the_last_minute_that_fits(seed: int) -> None:
 
 
 def is_free(world: Minutes, own: Sequence[tuple[Demand, Pairs]], minute: int) -> bool:
-    """Return whether the others leave what a lease holds in a minute."""
+    """Return whether all other leases leave room, in a minute, for what a lease holds."""
     mine: dict[tuple[int, str], int] = {}
     for demand, pairs in own:
         for row, units in pairs.tolist():

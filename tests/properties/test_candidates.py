@@ -1,4 +1,4 @@
-"""Whatever the forest and the query: the search finds what the rules allow, and all of it."""
+"""For any forest and query, the search finds exactly the candidates that the rules allow."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.support.forests import (
 )
 from tests.support.reference_candidates import Found
 
-# A failure is made small before it is shown, which takes longer than finding it.
+# Hypothesis shrinks a failure before it shows it, which takes longer than finding it.
 pytestmark = pytest.mark.timeout(600)
 FORESTS = 1200
 WIDE_TREES = 200
@@ -54,7 +54,7 @@ CLAIMANT = "d0000000-0000-4000-8000-000000000000"
 
 
 def unhurried(examples: int) -> settings:
-    """So many examples, each of which may take its time."""
+    """Settings with so many examples, and without a time limit for each."""
     return settings(
         max_examples=examples,
         deadline=None,
@@ -63,7 +63,7 @@ def unhurried(examples: int) -> settings:
 
 
 class Undo(Exception):
-    """Ends a transaction whose traces nobody wants."""
+    """Ends a transaction whose changes must not be kept."""
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @contextmanager
 def undone(store: Store, forest: Forest = ()) -> Iterator[Tx]:
-    """A transaction that sees this forest, and nothing of which comes to be."""
+    """A transaction on this forest, which is rolled back at the end."""
     try:
         with store.write() as tx:
             plant(tx, forest)
@@ -86,14 +86,14 @@ def undone(store: Store, forest: Forest = ()) -> Iterator[Tx]:
 
 
 def draw_queries(dice: Random, forest: Forest) -> list[CandidateQuery]:
-    """Some queries, of which a few are from clients who know nothing of trees."""
+    """Some queries; a few are those of clients that do not know trees."""
     return [
         draw_query(dice, forest, is_newest=dice.randrange(6) < 5) for _ in range(QUERIES_PER_FOREST)
     ]
 
 
 def judge(forest: Forest, query: CandidateQuery, found: FoundCandidates) -> None:
-    """What was found is all that there is, or as much of it as was asked for."""
+    """Check that all allowed candidates were found, or as many of them as the limit allows."""
     everything = reference_candidates.candidates(forest, query)
     candidates = [reference_candidates.canonical(each) for each in found.candidates]
     assert set(candidates) <= everything
@@ -104,7 +104,7 @@ def judge(forest: Forest, query: CandidateQuery, found: FoundCandidates) -> None
 
 
 def test_what_the_rules_allow_is_found_in_many_forests(store: Store) -> None:
-    """Dice with a seed are thrown much faster, but nobody makes a failure small."""
+    """Seeded dice are much faster than Hypothesis's, but a failure is not shrunk."""
     for seed in range(FORESTS):
         thrown = Random(seed)  # noqa: S311 - to be repeated, not to be secret
         forest = draw_forest(thrown)
@@ -149,7 +149,7 @@ def test_what_is_found_can_be_claimed(store: Store, dice: Random) -> None:
 
 
 def claim_and_let_go(tx: Tx, candidate: Candidate) -> None:
-    """Claim what a candidate is about, which must be possible; then undo it."""
+    """Claim a candidate, which must succeed; then roll the claim back."""
     resources: dict[str, dict[str, int]] = dict(candidate.allocations.items())
     update = AllocationUpdate(
         CLAIMANT, resources, project_id="project", user_id="user", consumer_type="INSTANCE"
@@ -172,7 +172,7 @@ def test_a_follower_finds_what_a_new_table_finds(store: Store, dice: Random) -> 
 
 
 def follow_changes(store: Store, dice: Random) -> None:
-    """Search at one desk while a forest grows, withers and moves."""
+    """Search with one searcher while the forest changes."""
     before: Forest = ()
     forest = draw_forest(dice)
     with undone(store) as tx:
@@ -182,7 +182,7 @@ def follow_changes(store: Store, dice: Random) -> None:
             change(tx, before, after)
             before = after
             if happens(dice, 10):
-                # The feed forgets what nobody may have read yet.
+                # The feed loses changes that perhaps no follower has read yet.
                 feed.prune(tx, TOMORROW)
             if happens(dice, 20):
                 providers.rename(tx, after[0].uuid, f"not {after[0].uuid}", NOW)
@@ -205,7 +205,7 @@ def compare_with_newcomer(
 
 
 def in_tin(forest: Forest) -> Forest:
-    """The forest with another name for its gold."""
+    """The forest after its class GOLD was renamed to TIN."""
     return tuple(
         replace(each, inventories=renamed(each.inventories), used=renamed(each.used))
         for each in forest
@@ -213,7 +213,7 @@ def in_tin(forest: Forest) -> Forest:
 
 
 def renamed(by_class: dict[str, Any]) -> dict[str, Any]:
-    """The same by class, with tin for gold."""
+    """The same values by class, with TIN in place of GOLD."""
     return {name.replace("GOLD", "TIN"): each for name, each in by_class.items()}
 
 
@@ -234,7 +234,7 @@ def test_the_order_leaves_out_nothing(store: Store, dice: Random, seed: int) -> 
 @unhurried(100)
 @given(dice)
 def test_trees_are_taken_one_after_the_other_or_in_turn(store: Store, dice: Random) -> None:
-    # Of what shares nobody can tell which tree it was found for.
+    # A candidate of a sharing provider does not show for which tree it was found.
     forest = tuple(without_sharing(each) for each in draw_forest(dice))
     queries = draw_queries(dice, forest)
     with undone(store, forest) as tx:
@@ -253,12 +253,12 @@ def test_trees_are_taken_one_after_the_other_or_in_turn(store: Store, dice: Rand
 
 
 def without_sharing(one: PlainProvider) -> PlainProvider:
-    """The same provider, which keeps what it has to itself."""
+    """The same provider, but it does not share."""
     return replace(one, traits=one.traits - {SHARES})
 
 
 def trees_of(found: FoundCandidates) -> list[str]:
-    """The root of each candidate, which takes all from one tree."""
+    """The root of each candidate's tree; each candidate takes everything from one tree."""
     return [found.summaries[next(iter(each.allocations))].root_uuid for each in found.candidates]
 
 
@@ -275,7 +275,7 @@ def test_no_more_is_found_than_the_bound(
         randomize_allocation_candidates=placing.randomize_allocation_candidates,
     )
     forest = draw_forest(dice)
-    # A limit that is just the bound cuts nothing off that was asked for.
+    # A limit equal to the bound is included: nothing that the query asked for is cut off.
     queries = [*draw_queries(dice, forest), replace(draw_plain_query(dice), limit=most)]
     with undone(store, forest) as tx:
         executor = CandidateSearcher(bounded)
@@ -288,6 +288,6 @@ def test_no_more_is_found_than_the_bound(
             wanted = len(everything) + most if query.limit is None else query.limit
             assert set(candidates) <= everything
             assert len(set(candidates)) == min(most, wanted, len(everything))
-            # Whether there is one more than the bound is not looked for.
+            # At the bound the search stops, without looking for one more candidate.
             assert found.is_cut == (most < wanted and most <= len(everything))
             assert found.summaries == reference_candidates.summaries(forest, candidates)

@@ -1,4 +1,4 @@
-"""Every filter and weigher on thousands of small clouds, beside its rule for one host."""
+"""Every filter and weigher on thousands of small clouds, compared with its rule for one host."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _named(parts: tuple[list[PlainHost], list[dict[str, str]]]) -> PlainCloud:
                 each.sketch,
                 name=name,
                 agent=f"agent of {name}",
-                # Names are unique within a pcloud, so this one has each of them once.
+                # Names are unique within a pcloud, so this pcloud has each name once.
                 pcloud_name=name if each.sketch.pcloud else "",
                 is_pcloud_open=bool(each.sketch.pcloud) and each.sketch.is_pcloud_open,
             ),
@@ -234,7 +234,7 @@ SPECS = st.builds(
     is_preemptible=st.sampled_from([False, False, True]),
     automatic_pclouds=st.sampled_from([(), (), ("two",), ("two", "nobody's", "gone")]),
     has_fixed_scales=st.booleans(),
-    # No such pool is there, so it reaches no host.
+    # This pool does not exist, so it serves no host.
     volume_pools=st.sampled_from([frozenset(), frozenset(), frozenset({10_000})]),
 )
 
@@ -248,7 +248,7 @@ def test_every_filter_and_weigher_has_a_rule_to_be_compared_with() -> None:
 
 
 def some_of(count: int) -> list[Any]:
-    """Some rows of a table: each alone, none, and a few in another order."""
+    """Draw rows of a table: each row alone, none, and a few in another order."""
     one_by_one = [slice(index, index + 1) for index in range(count)]
     return [*one_by_one, np.arange(0), np.arange(count)[::-2], slice(1, None)]
 
@@ -291,7 +291,7 @@ def test_a_weigher_follows_its_rule(name: str, cloud: PlainCloud, spec: RequestS
 def test_with_fixed_scales_a_host_weighs_the_same_alone(
     name: str, cloud: PlainCloud, spec: RequestSpec
 ) -> None:
-    """So the weights of two zones can be compared. Hosts without room are never compared."""
+    """With fixed scales, the weights of two zones can be compared. Hosts without room never are."""
     spec = msgspec.structs.replace(spec, has_fixed_scales=True)
     table, weighed = table_for(cloud), ((WEIGHERS[name], 1.0),)
     together = weigh(weighed, table, spec, WHOLE)
@@ -306,7 +306,9 @@ def test_with_fixed_scales_a_host_weighs_the_same_alone(
 
 @settings(max_examples=400)
 @given(CLOUDS, QUERIES)
-def test_a_query_holds_where_it_holds_of_one_host(cloud: PlainCloud, query: Expression) -> None:
+def test_a_query_selects_the_hosts_that_satisfy_it_alone(
+    cloud: PlainCloud, query: Expression
+) -> None:
     spec = asking(query=query, rules=Rules(capabilities_max_age_s=180.0))
     mask = FILTERS["JsonFilter"].mask(table_for(cloud), spec, WHOLE)
     expected = [satisfies(host, spec, cloud) for host in cloud.hosts]
@@ -314,7 +316,7 @@ def test_a_query_holds_where_it_holds_of_one_host(cloud: PlainCloud, query: Expr
 
 
 class Watched:
-    """A request spec that notes what is read of it."""
+    """A request spec that records which of its fields are read."""
 
     def __init__(self, spec: RequestSpec) -> None:
         self._spec = spec
@@ -333,7 +335,7 @@ class Watched:
 def test_choosers_read_only_the_declared_fields(
     chooser: Any, cloud: PlainCloud, spec: RequestSpec
 ) -> None:
-    """Otherwise what is remembered of one request would be told to another."""
+    """Otherwise the cached result of one request would be used for a different request."""
     table, watched = table_for(cloud), Watched(spec)
     if hasattr(chooser, "mask"):
         chooser.mask(table, watched, WHOLE)

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order: nothing is sold twice, and nothing promised is lost."""
+"""Whatever the order of events, nothing is sold twice, and nothing promised is lost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ numbers = st.integers(0, len(PROVIDERS) - 1)
 keys = st.tuples(numbers, st.sampled_from(CLASSES))
 holdings = st.dictionaries(keys, st.integers(1, TOTAL + 1), max_size=3)
 consumers = st.sampled_from(CONSUMERS)
-# Mostly things go well: what never happens cannot go wrong later.
+# Failures are rare: a story in which nothing succeeds shows no later errors.
 rarely = st.integers(0, 5).map(lambda number: number == 5)
 
 
@@ -57,7 +57,7 @@ class Died(Exception):
 
 @cache
 def template() -> Path:
-    """A database with the schema and the providers, to be copied: migrating takes longest."""
+    """A database with the schema and the providers, to be copied, because migrations are slow."""
     folder = LEAVING.folder("innkeeper-template-")
     store = open_store(folder)
     schema.upgrade(store, NOW)
@@ -84,7 +84,8 @@ class Claiming(RuleBasedStateMachine):
         self.held: dict[ConsumerUuid, Holding] = {}
         self.consumer_generations: dict[ConsumerUuid, int] = {}
         self.totals = {(n, name): TOTAL for n in range(len(PROVIDERS)) for name in CLASSES}
-        # The most that may be held: the capacity, or what was held when it shrank below.
+        # The most that may be held: the capacity, or the usage at the time when it shrank below
+        # that.
         self.ceilings = dict(self.totals)
         self.generations = [0] * len(PROVIDERS)
         self.looked: dict[ProviderId, ProviderView] = {}
@@ -96,11 +97,11 @@ class Claiming(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
     def used(self, key: Key) -> int:
-        """What the model says is held."""
+        """The usage in the model."""
         return sum(holding.get(key, 0) for holding in self.held.values())
 
     def write(self, work: Callable[[Tx], None], dies: bool) -> Refusal | None:
-        """Write in a transaction that may die before its end; give the refusal."""
+        """Write in a transaction that may die before its end; return the refusal."""
         try:
             with self.store.write() as tx:
                 work(tx)
@@ -111,7 +112,7 @@ class Claiming(RuleBasedStateMachine):
         return None
 
     def amounts(self, holding: Holding) -> dict[ProviderId, dict[ClassId, int]]:
-        """A holding in the store's words."""
+        """A holding with the store's ids."""
         found: dict[ProviderId, dict[ClassId, int]] = {}
         for (number, name), amount in holding.items():
             found.setdefault(self.ids[number], {})[self.class_ids[name]] = amount
@@ -128,7 +129,7 @@ class Claiming(RuleBasedStateMachine):
             self.consumer_generations.pop(consumer, None)
 
     def fits(self, wanted: Mapping[ConsumerUuid, Holding]) -> bool:
-        """Whether the rules allow these consumers to hold so much."""
+        """Whether the rules allow these holdings."""
         touched = {key for holding in wanted.values() for key in holding}
         for key in touched:
             added = sum(holding.get(key, 0) for holding in wanted.values())
@@ -143,7 +144,7 @@ class Claiming(RuleBasedStateMachine):
         dies=rarely,
     )
     def replace(self, wanted: dict[ConsumerUuid, Holding], is_stale: bool, dies: bool) -> None:
-        """Several consumers' holdings are replaced at once."""
+        """Replace the holdings of several consumers at once."""
         claimed = []
         for consumer, holding in wanted.items():
             generation = self.consumer_generations.get(consumer)
@@ -168,7 +169,7 @@ class Claiming(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        """Somebody looks at all providers, to decide on it later."""
+        """A client reads all providers, for a later decision."""
         with self.store.read() as tx:
             self.looked = capacity.views(tx, self.ids)
 
@@ -178,7 +179,7 @@ class Claiming(RuleBasedStateMachine):
         dies=rarely,
     )
     def claim_as_looked_at(self, wanted: list[Holding], looks_first: bool, dies: bool) -> None:
-        """Claims that fitted what was seen, however long ago, are committed together."""
+        """Commit claims together that fit the providers as they were read, however long ago."""
         if looks_first or not self.looked:
             self.look()
         batch = []
@@ -208,7 +209,7 @@ class Claiming(RuleBasedStateMachine):
 
     @rule(data=st.data(), dies=rarely)
     def release(self, data: st.DataObject, dies: bool) -> None:
-        """Consumers give back all they hold."""
+        """Release everything that some consumers hold."""
         anybody = st.sampled_from(sorted({*CONSUMERS, *self.held}))
         who = data.draw(st.sets(anybody, min_size=1, max_size=3))
         freed: list[Any] = []
@@ -298,10 +299,10 @@ class Claiming(RuleBasedStateMachine):
 
 
 def _ignore(_: object) -> None:
-    """Take a result that nobody needs."""
+    """Ignore a result."""
 
 
-# When it fails, making the failing story short takes Hypothesis up to five minutes.
+# After a failure, Hypothesis takes up to five minutes to shrink the story.
 TestClaiming = pytest.mark.timeout(600)(Claiming.TestCase)
 TestClaiming.settings = settings(
     max_examples=60,

@@ -1,4 +1,4 @@
-"""Rows of lists through a door: changed fast, and exactly as single answers are."""
+"""Rows of lists through a door: the fast code changes them exactly as it changes single answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Servers requested together get the same hosts as servers requested one by one.
 
 This holds for the drivers that promise it. Between two single requests, the table is rebuilt from
-the amounts taken so far, as if it was read from the store, and the driver has no cache.
+the amounts taken so far, as if it had been read from the store. The driver then has no cache.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A decision that looks at few rows comes out as one that looks at all of them."""
+"""A decision that reads few rows has the same result as one that reads all rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NARROWING = Pipeline(tuple(FILTERS.values()), WEIGHED)
 
 
 class Whole:
-    """A filter that does not say which rows are few."""
+    """A filter without the method that names the few rows to read."""
 
     def __init__(self, inner: Any) -> None:
         self.NAME: str = inner.NAME
@@ -49,7 +49,7 @@ class Whole:
 
 
 def looking_at_all() -> Pipeline:
-    """The same filters in the same order, none of which leaves few."""
+    """The same filters in the same order; none of them can name few rows."""
     whole = (*NARROWING.steady_filters, *(Whole(each) for each in NARROWING.rare_filters))
     return Pipeline(whole, WEIGHED)
 
@@ -89,7 +89,7 @@ def fleet(frees: list[dict[str, int]]) -> HostTable:
 
 
 def deal(table: HostTable, dealt: list[tuple[int | str, bool]]) -> None:
-    """Give each host to nobody, to a pool, or to a pcloud, open or not."""
+    """Dedicate each host to nobody, to a pool, or to a pcloud; it may be open or not."""
     for index, (place, is_open) in zip(range(table.host_count), dealt, strict=False):
         code = table.dedications.code(place) if isinstance(place, str) else place
         name = f"at-{table.names[index]}" if isinstance(place, str) else ""
@@ -97,7 +97,7 @@ def deal(table: HostTable, dealt: list[tuple[int | str, bool]]) -> None:
 
 
 def told(made: BuildPlan) -> tuple[object, ...]:
-    """What a plan says, but for how it was put in words."""
+    """Everything in a plan except its texts."""
     entries = [(e.host, e.weight, e.alternates) for e in made.entries]
     return (
         entries,
@@ -108,7 +108,7 @@ def told(made: BuildPlan) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("driver", list(SCHEDULERS))
-def test_few_rows_come_out_as_all_of_them(driver: str) -> None:
+def test_few_rows_give_the_same_plan_as_all_rows(driver: str) -> None:
     @settings(max_examples=150, deadline=None)
     @given(FREES, DEALT, DEALT, SPECS, st.sampled_from([1, 1, 3]))
     def check(
@@ -128,7 +128,7 @@ def test_few_rows_come_out_as_all_of_them(driver: str) -> None:
         for each in (dealt, then):
             for table in (few, whole):
                 deal(table, each)
-            # What was looked up for the first deal must not be believed after the second one.
+            # After the second deal, nothing cached for the first deal may be used.
             found = [told(scheduler.plan(table, spec)) for table, scheduler in schedulers]
             assert found[0] == found[1]
         gone = few.provider_ids[0]

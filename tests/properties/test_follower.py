@@ -61,8 +61,8 @@ HOSTS = 4
 SETS = 2
 PLAIN = Scheduling()
 COUNTING = Scheduling(default_host_filters=(*PLAIN.default_host_filters, "NumInstancesFilter"))
-"""Settings with which the table counts servers, and so reads whatever others claim. Without,
-it takes that over from the feed."""
+"""With these settings, the table counts servers, and so rereads everything that other processes
+claim. With other settings, it takes over their claims from the feed."""
 SET_ID = "80000000-0000-4000-8000-00000000000"
 CLASSES = ("VCPU", "MEMORY_MB", "CUSTOM_GOLD")
 TRAITS = ("HW_CPU_X86_AVX", "CUSTOM_A")
@@ -73,11 +73,11 @@ ORPHAN = "INSERT INTO flavor_projects (flavor_id, project_id) VALUES (987654, 'x
 
 
 class Poison(Exception):
-    """An accident in the middle of a step."""
+    """An unexpected error in the middle of a step."""
 
 
 class Deed(NamedTuple):
-    """One thing that somebody does, with what was drawn for it."""
+    """One action, with the values drawn for it."""
 
     verb: str
     host: int
@@ -88,7 +88,7 @@ class Deed(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Some deeds in one commit, by one of the two processes, and how it ends."""
+    """Some deeds in one commit of one of the two processes, and the commit's fate."""
 
     is_far: bool
     deeds: list[Deed]
@@ -96,12 +96,12 @@ class Batch(NamedTuple):
 
 
 def provider_uuid(number: int) -> ProviderUuid:
-    """The provider of the host with this number, whether there is one now or not."""
+    """The uuid of the provider of the host with this number, which need not exist."""
     return ProviderUuid(f"40000000-0000-4000-8000-00000000000{number}")
 
 
 def report(cloud: Cloud, tx: Tx, deed: Deed) -> None:
-    """An agent tells of a host: a new one, or one that has changed."""
+    """An agent reports a new or changed host."""
     made = reported(
         f"h{deed.host}",
         vcpus=4 + deed.number,
@@ -121,12 +121,12 @@ def close(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 
 def remove(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """A host goes; its provider stays."""
+    """A host is removed; its provider stays."""
     hosts.remove_service(tx, hosts.by_name(tx, f"h{deed.host}"), NOW)
 
 
 def delete_provider(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """A provider goes, once it is no host's."""
+    """A provider is deleted if it belongs to no host."""
     providers.delete(tx, provider_uuid(deed.host), NOW)
 
 
@@ -136,7 +136,7 @@ def rename(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 
 def resize(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """An operator says what a provider has: more, less, in other pieces, or not any more."""
+    """An operator changes a provider's inventory: more, less, other unit rules, or none."""
     uuid = provider_uuid(deed.host)
     seen = inventories.listing(tx, uuid).generation
     has = {
@@ -155,7 +155,7 @@ def mark(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 
 def hold(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """Somebody who is no server takes something, of one provider or of two."""
+    """A consumer that is no server claims amounts of one or two providers."""
     consumer = CONSUMERS[deed.number % len(CONSUMERS)]
     present = allocations.consumers_by_uuid(tx, [consumer]).get(consumer)
     ids = {row.name: ClassId(row.id) for row in names.listing(tx, NameKind.CLASS)}
@@ -172,7 +172,7 @@ def hold(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 
 def rebuild(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """A reshape: a host shrinks or grows, and what somebody holds is of the next one."""
+    """A reshape: a host shrinks or grows, and a consumer's allocations move to the next host."""
     near, far = (provider_uuid(each % HOSTS) for each in (deed.host, deed.host + 1))
     shapes: dict[str, ProviderShape] = {}
     for uuid in [near] if deed.flag else [far, near]:
@@ -185,7 +185,7 @@ def rebuild(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 
 def update_of(deed: Deed) -> AllocationUpdate:
-    """The allocations that somebody asks for."""
+    """The allocations that a consumer asks for."""
     resources: dict[str, Any] = {} if deed.flag else {provider_uuid(deed.host): deed.amounts}
     return AllocationUpdate(
         CONSUMERS[deed.number % len(CONSUMERS)], resources, asks_no_generation=True
@@ -193,7 +193,7 @@ def update_of(deed: Deed) -> AllocationUpdate:
 
 
 def release(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """Somebody gives everything back."""
+    """A consumer releases everything."""
     claims.release(tx, [CONSUMERS[deed.number % len(CONSUMERS)]], NOW)
 
 
@@ -209,20 +209,20 @@ def end_server(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 
 def finish_server(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """Builds are finished, and nothing else of their hosts changes."""
+    """Builds are finished; nothing else changes on their hosts."""
     name = f"h{deed.host}"
     there = host_rows.servers_on(tx, [name])
     finish_builds(tx, {ServerId(row.uuid): name for row in there}, NOW)
 
 
 def gather(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """A host comes into an aggregate, or leaves it."""
+    """A host enters or leaves an aggregate."""
     move = compute_aggregates.remove_host if deed.flag else compute_aggregates.add_host
     move(tx, 1 + deed.number % SETS, f"h{deed.host}", NOW)
 
 
 def describe(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """An aggregate is said to be something else, a zone among others."""
+    """An aggregate gets other metadata, such as an availability zone."""
     wanted = {"key": str(deed.number)}
     if deed.flag:
         wanted["availability_zone"] = "south"
@@ -230,7 +230,7 @@ def describe(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 
 def rename_class(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """A class of one's own gets another name, or its old one back."""
+    """A custom class is renamed, or gets its old name back."""
     gold, silver = (
         ("CUSTOM_SILVER", "CUSTOM_GOLD") if deed.flag else ("CUSTOM_GOLD", "CUSTOM_SILVER")
     )
@@ -238,7 +238,7 @@ def rename_class(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 
 def cut(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """The worker forgets old changes, and sometimes all of them."""
+    """The worker prunes old changes of the feed, and sometimes all changes."""
     feed.prune(tx, YEAR_LATER if deed.flag else NOW)
 
 
@@ -295,13 +295,13 @@ def step_of(cloud: Cloud, deed: Deed) -> tuple[str, Any]:
 
 
 def break_off(tx: Tx) -> None:
-    """A step that writes a little and then has an accident."""
+    """A step that writes a little and then fails with an unexpected error."""
     quota_usages.add_usage(tx, "poisoned", 1, 1, 1)
     raise Poison
 
 
 def break_the_commit(tx: Tx) -> None:
-    """A step after which the commit is refused, when everything was written already."""
+    """A step whose commit is rejected after everything was written."""
     tx.exec_driver_sql("PRAGMA defer_foreign_keys=ON")
     tx.exec_driver_sql(ORPHAN)
 
@@ -314,7 +314,7 @@ FATES: dict[str, list[tuple[str, Any]]] = {
 
 
 def carry_out(cloud: Cloud, batch: Batch) -> None:
-    """Carry out a batch; afterwards the table is right at once, unless something broke."""
+    """Carry out a batch; the table is right at once, or after a reread if a step failed."""
     steps = [step_of(cloud, each) for each in batch.deeds]
     if batch.fate == "lost":
         lose(cloud, steps)
@@ -325,7 +325,7 @@ def carry_out(cloud: Cloud, batch: Batch) -> None:
         assert not isinstance(answer, Exception) or isinstance(answer, Refusal)
     for answer in answers[len(steps) :]:
         assert isinstance(answer, Exception)
-        # What broke was repeated last and alone, and left its traces in the table.
+        # The failed step was repeated last and alone, and its changes stay in the table until then.
         cloud.reread()
     with cloud.store.read() as tx:
         assert differences(cloud.table, _anew(cloud, tx)) == []
@@ -336,8 +336,8 @@ def _anew(cloud: Cloud, tx: Tx) -> HostTable:
 
 
 def lose(cloud: Cloud, steps: list[tuple[str, Any]]) -> None:
-    """Carry out a batch of which nothing comes to be, and do not look at the table yet: the
-    next batch begins with what this one left behind."""
+    """Carry out a batch whose commit fails, and do not read the table yet: the next batch begins
+    with what this batch left in the table."""
     batch = steps_of(steps)
     answers = batches.carry_out(FailingCommits(cloud.store), cloud.executor, batch)
     assert all(isinstance(each, Busy) for each in answers)
@@ -348,7 +348,7 @@ def _make_set(number: int, tx: Tx) -> None:
 
 
 def cloud_with_sets(folder: Path, *reports: HostReport, scheduling: Scheduling) -> Cloud:
-    """A cloud with some aggregates that are empty yet."""
+    """A cloud with some empty aggregates."""
     cloud = cloud_in(folder, *reports, scheduling=scheduling)
     for number in range(SETS):
         cloud.write(partial(_make_set, number))
@@ -367,7 +367,7 @@ def deed(verb: str, host: int = 0, **more: Any) -> Deed:
     return Deed(verb, host, **drawn)
 
 
-# A failure is made small before it is shown, which takes longer than finding it.
+# Hypothesis shrinks a failure before it shows it, which takes longer than finding it.
 @pytest.mark.timeout(600)
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.sampled_from([PLAIN, COUNTING]), st.lists(BATCHES, min_size=2, max_size=10))
@@ -399,7 +399,7 @@ def deed(verb: str, host: int = 0, **more: Any) -> Deed:
         Batch(False, [deed("rebuild", 1, number=6), deed("boot")], "lost"),
     ],
 )
-# What others claimed is taken over, lost with the commit, and taken over once more.
+# The table takes over others' claims, loses them with a failed commit, and takes them over again.
 @example(
     PLAIN,
     [
@@ -431,7 +431,7 @@ def test_the_table_is_what_the_store_is(scheduling: Scheduling, batches: list[Ba
 
 BEFORE: dict[str, list[Deed]] = {
     "remove": [deed("end_server", flag=True)],
-    # The provider stays with its host's going, since somebody still holds something of it.
+    # The provider stays when its host is removed, because a consumer still holds something of it.
     "delete_provider": [deed("hold"), deed("remove"), deed("release")],
     "rebuild": [deed("report", 1)],
 }
@@ -439,7 +439,7 @@ BEFORE: dict[str, list[Deed]] = {
 
 @pytest.mark.parametrize("verb", WRITES)
 def test_every_deed_can_succeed(verb: str, tmp_path: Path) -> None:
-    """Otherwise the property above would hold for want of anything happening."""
+    """Otherwise the property above could hold only because no deed succeeds."""
     cloud = cloud_with_sets(
         tmp_path, reported("h0", provider_uuid=provider_uuid(0)), scheduling=COUNTING
     )

@@ -1,4 +1,4 @@
-"""Hop tokens open only as they were made, with their secret, and for a short time."""
+"""Hop tokens are valid only unchanged, with their secret, and for a short time."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def _fields_of(claims: HopClaims) -> list[Any]:
 
 
 def _signed(fields: Any) -> str:
-    """Return the token that a parent with a program of its own would send."""
+    """Return the token that a parent with another program would send."""
     content = msgspec.msgpack.encode(fields)
     mac = hmac.digest(SECRET.encode(), b"innkeeper hop 1\x00" + content, "sha256")
     return _token_of(mac + content)

@@ -1,4 +1,4 @@
-"""A text is canonical base64 exactly if it is what the encoder makes of its own bytes."""
+"""A text is canonical base64 if decoding and encoding it gives the same text."""
 
 from __future__ import annotations
 

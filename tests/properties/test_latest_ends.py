@@ -1,4 +1,4 @@
-"""The end that a refused change of an active lease names, against a timeline of minutes."""
+"""The end that a refused change of an active lease names, compared with a timeline of minutes."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 After each step, the whole database is judged (:class:`tests.support.lease_worlds.LeaseWorld`). A
 lease with a single reservation is accepted exactly if the timeline has room, and gets as much as
-the timeline has. So does a lease that is healed for the first time. A refused request changes no
-row of any table.
+the timeline has. So does a lease at its first healing. A refused request changes no row of any
+table.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Leasing(RuleBasedStateMachine):
         who=st.sampled_from(PROJECTS),
     )
     def lease_many(self, bodies: list[dict[str, Any]], after: int, length: int, who: str) -> None:
-        """Several reservations are made together, or none is."""
+        """Either all reservations of a lease are made, or none."""
         world = self.world
         start, demands = world.minute + after, [demand_of(each) for each in bodies]
         made = self.attempt(lambda: world.create(bodies, start, start + length, who))
@@ -178,7 +178,7 @@ class Leasing(RuleBasedStateMachine):
             assert sum(world.held(made.reservations[0].id).values()) == expected
 
     def expected(self, lease: Lease, start: int, end: int, least: int, more: int) -> int | None:
-        """Return the units of a changed single reservation: 0 if refused, ``None`` if unsaid."""
+        """Return the units of a changed reservation: 0 if refused, ``None`` if not predicted."""
         world, now = self.world, self.world.minute
         is_removed = any(each.state not in PRESENT for each in lease.reservations[:1])
         if is_removed or lease.status in (LeaseStatus.ENDING, LeaseStatus.ENDED):
@@ -204,7 +204,7 @@ class Leasing(RuleBasedStateMachine):
         return min(fits, most) if fits >= max(least, has if part.is_live else 0) else 0
 
     def changed(self, lease: Lease, least: int, more: int) -> tuple[Minutes, Demand]:
-        """Return what there is without a lease's single reservation, and its new demand."""
+        """Return the timeline without a lease's single reservation, and its new demand."""
         (part,) = lease.reservations
         most = least + more if part.is_whole else least
         required = tuple(each for each in (part.parameters.get("resource_properties", ""),) if each)
@@ -275,7 +275,7 @@ class Leasing(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(list(SIZES)))
     def fail_and_heal(self, name: str) -> None:
-        """A host fails, and failed hosts are replaced as far as there are others."""
+        """A host fails, and failed hosts are replaced as far as other hosts are free."""
         if name not in self.world.closed:
             self.world.switch(name)
         self.heal()
@@ -296,7 +296,7 @@ class Leasing(RuleBasedStateMachine):
                 assert part.is_missing == (expected < min(has, before.units_max))
 
     def healed(self, lease: Lease) -> int | None:
-        """Return the units that a lease can have on usable hosts; ``None`` if unsaid."""
+        """Return the units that a lease can have on usable hosts; ``None`` if not predicted."""
         world = self.world
         if len(lease.reservations) != 1 or was_healed(lease):
             return None
@@ -318,7 +318,7 @@ class Leasing(RuleBasedStateMachine):
 
     @rule(minutes=st.one_of(st.integers(1, 10), st.integers(1, HORIZON)))
     def wait(self, minutes: int) -> None:
-        """Time passes; all leases are where their windows say."""
+        """Time passes; then all leases have the statuses of their windows."""
         self.world.advance(minutes)
 
     @rule(minutes=st.one_of(st.integers(-30, -1), st.integers(HORIZON, 20 * HORIZON)))
@@ -329,7 +329,7 @@ class Leasing(RuleBasedStateMachine):
     @precondition(lambda self: self.world.present())
     @rule(data=st.data())
     def end_now(self, data: Any) -> None:
-        """A lease ends early, by an end in the present minute."""
+        """A lease ends early: its end is changed to the present minute."""
         world = self.world
         lease = data.draw(st.sampled_from(world.present()))
         wanted = LeaseChange(end_at=world.at(world.minute))
@@ -343,7 +343,7 @@ class Leasing(RuleBasedStateMachine):
     @precondition(lambda self: any(each.reservations for each in self.world.present()))
     @rule(data=st.data(), who=st.sampled_from([None, None, *PROJECTS]), told=st.booleans())
     def boot(self, data: Any, who: str | None, told: bool) -> None:
-        """A server gets a host only in the window, by the right project, and if there is room."""
+        """A server gets a host only in the window, for the right project, and if there is room."""
         world = self.world
         some = [each for each in world.present() if each.reservations]
         lease = data.draw(st.sampled_from(some))
@@ -421,7 +421,7 @@ class Leasing(RuleBasedStateMachine):
 
 
 def was_healed(lease: Lease) -> bool:
-    """Return whether a lease has lost or replaced hosts, so that some may be left over."""
+    """Return whether a lease has lost or replaced hosts. It may have leftover rows then."""
     return lease.is_degraded or any(each.is_missing for each in lease.reservations)
 
 

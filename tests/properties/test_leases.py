@@ -1,8 +1,8 @@
-"""Whatever happens in which order, a host is a pcloud's or a lease's, and a lease's at a time.
+"""Whatever the order of events, a host belongs to at most one pcloud or lease at a time.
 
-Dice decide the steps; after each one the tables are read and judged by rules of this test's
-own. A step that was refused is refused with words. Booted servers are where the table of cases
-lets them be, and a request that could have had a host has had one.
+Dice choose the steps. After each step, the tables are checked by this test's own rules. Each
+refused step has a message. Booted servers are on hosts that the table of cases allows. A request
+that could get a host got one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Steps:
         self.names = itertools.count()
 
     def step(self) -> None:
-        """Something happens, and is judged."""
+        """Do one step, and check the result."""
         ways: tuple[Callable[[], Any], ...] = (
             self.pool,
             self.unpool,
@@ -183,13 +183,13 @@ class Steps:
         return found
 
     def owners(self) -> dict[str, str]:
-        """Whose each lease is, by its reservations, while its hosts are to be had."""
+        """The project of each lease, by the ids of its reservations."""
         there = {each["id"]: each["project_id"] for each in self.rows(leases.leases)}
         parts = self.rows(leases.reservations)
         return {each["uuid"]: there[each["lease_id"]] for each in parts}
 
     def places(self) -> dict[str, Place]:
-        """What each host's row says."""
+        """The dedication in the row of each enabled host."""
         return {
             each["name"]: (each["dedication"], each["dedicated_to"])
             for each in self.rows(compute.hosts)
@@ -210,7 +210,7 @@ class Steps:
         return names if forced is None else names & {forced}
 
     def judge(self) -> None:
-        """What is always so."""
+        """Check what must always be true."""
         pooled = {each["host_id"] for each in self.rows(pclouds.pool_hosts)}
         kept = {each["host_id"] for each in self.rows(leases.freepool_hosts)}
         assert pooled.isdisjoint(kept)
@@ -230,7 +230,7 @@ class Steps:
         self.movers.judge()
 
     def judge_holds(self) -> None:
-        """No moment of a host is two leases'; who is active has what was promised."""
+        """Check that no host is in two leases at once, and active leases have what was promised."""
         there = {each["id"]: each for each in self.rows(leases.leases) if each["ended_at"] is None}
         parts = {each["id"]: each for each in self.rows(leases.reservations)}
         spans: dict[int, list[Window]] = {}
@@ -250,7 +250,7 @@ class Steps:
                 assert part["hosts_min"] <= counts.get(row, 0) <= part["hosts_max"]
 
     def come_to_rest(self) -> None:
-        """After all is told and every lease is over, the freepool has all of its hosts back."""
+        """When all orders are reported and all leases over, the freepool has all its hosts."""
         for _ in range(4):
             self.tell()
             self.leasing.wait(9 * HOUR_S)

@@ -1,4 +1,4 @@
-"""What is remembered of a shape is what looking at all hosts anew would find."""
+"""The cached results for a request equal a new evaluation of all hosts."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ POOLS = st.lists(
 
 
 class World:
-    """A table to which things happen."""
+    """A table, and the events that change it."""
 
     def __init__(self, pools: list[Pool], memories: Memories, *, knows_servers: bool) -> None:
         self.memories = memories
@@ -105,7 +105,7 @@ class World:
         return self.table.index_by_name.get(name)
 
     def report(self, name: str, sketch: Sketch) -> None:
-        # What plans hold there is forgotten, as it is when a row is read from the store.
+        # The row loses what plans hold on it, as when it is read from the store.
         self.plans.clear()
         fill(self.table, row_for(self.table, 1 + NAMES.index(name), name), sketch)
 
@@ -164,7 +164,7 @@ def test_the_cache_equals_a_new_evaluation(
     world = World(pools, Memories(PIPELINE), knows_servers=knows_servers)
     for kind, what, more in steps:
         world.step(kind, what, more)
-        # Of others it is looked when a step says so: what is remembered may be long behind.
+        # Other requests are checked only in some steps, so their cache may be far behind.
         world.look(SPECS[0], None)
     for spec in SPECS:
         world.look(spec, None)

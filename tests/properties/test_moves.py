@@ -1,4 +1,4 @@
-"""Whatever is done to servers, and whatever their agents say of it: what is held is right.
+"""Whatever happens to servers, and whatever their agents report, allocations are right.
 
 After every step the audit is clean: nothing is sold twice, servers hold what their flavors take
 where they are, migrations hold what was left behind, and quotas are sums. In the end everything
@@ -30,7 +30,7 @@ from tests.support.moves import POWER_ACTIONS, Movers
 HOSTS = ("a1", "a2", "b1")
 SERVERS_MAX = 4
 picks = st.integers(0, 1000)
-# Mostly things go well: what never happens cannot go wrong later.
+# Failures are rare: a story in which nothing succeeds shows no later errors.
 rarely = st.integers(0, 4).map(lambda number: number == 0)
 flavors = st.sampled_from(("small", "big"))
 
@@ -48,7 +48,7 @@ class Moves(RuleBasedStateMachine):
         self.every: list[ServerId] = []
 
     def attempt(self, work: Callable[[], Any]) -> None:
-        """Do something that may be refused; then nothing has changed."""
+        """Do something that may be refused; a refusal must change nothing."""
         with contextlib.suppress(Refusal):
             work()
         self.movers.judge()
@@ -164,11 +164,11 @@ class Moves(RuleBasedStateMachine):
             return
         self.movers.finish()
         for uuid in self.every:
-            # Those too whose deletion has failed.
+            # This includes servers whose deletion has failed.
             if self.movers.server(uuid).status != Status.DELETED:
                 self.movers.delete(uuid)
         self.movers.finish()
-        # What is not confirmed to be gone is asked for until it is.
+        # A deletion is requested again until the server is gone.
         self.movers.wait()
         self.movers.sweep()
         self.movers.finish()
@@ -187,6 +187,6 @@ TestMoves.settings = settings(
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    # Each example takes a database; making a failing one small takes longer than finding it.
+    # Each example needs a database, and to shrink a failure takes longer than to find it.
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )

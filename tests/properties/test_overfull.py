@@ -1,4 +1,4 @@
-"""The count after a claim refuses what the rule before it refuses, whatever is there."""
+"""The check after a claim refuses the same claims as the rule before it, in any state."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class World(NamedTuple):
     classes: dict[str, ClassId]
 
     def amounts(self, holding: Mapping[Key, int]) -> Amounts:
-        """A holding in the store's words."""
+        """A holding with the store's ids."""
         found: dict[ProviderId, dict[ClassId, int]] = {}
         for (number, name), amount in holding.items():
             found.setdefault(self.providers[number], {})[self.classes[name]] = amount
@@ -59,7 +59,7 @@ class World(NamedTuple):
     def claim(
         self, wanted: Mapping[ConsumerUuid, Mapping[Key, int]], seen: Generation | None
     ) -> list[ConsumerClaim]:
-        """What consumers want to hold from now on."""
+        """The claims of what consumers want to hold from now on."""
         return [
             ConsumerClaim(uuid, "p", "u", self.amounts(holding), seen)
             for uuid, holding in wanted.items()
@@ -67,7 +67,7 @@ class World(NamedTuple):
 
 
 def made(folder: Path) -> World:
-    """A world whose providers give out everything."""
+    """A world whose providers have all classes."""
     store = open_store(folder)
     schema.upgrade(store, NOW)
     with store.write() as tx:
@@ -80,11 +80,11 @@ def made(folder: Path) -> World:
 
 
 class Undone(Exception):
-    """Ends an example without leaving a trace."""
+    """Ends an example, and rolls its changes back."""
 
 
 def stock(tx: Tx, world: World, stocked: Mapping[Key, Inventory]) -> None:
-    """Write what the providers have, whatever is held of it."""
+    """Write the providers' inventories, whatever the usage."""
     for (number, name), inventory in stocked.items():
         tx.execute(
             inventory_rows.update()
@@ -99,7 +99,7 @@ def stock(tx: Tx, world: World, stocked: Mapping[Key, Inventory]) -> None:
 
 
 def hold(tx: Tx, world: World, wanted: list[ConsumerClaim]) -> bool:
-    """Write claims at whatever generation; whether they were let through."""
+    """Write claims at the present generations; return whether they succeeded."""
     views = capacity.views(tx, world.providers)
     seen = {pid: view.generation for pid, view in views.items()}
     try:

@@ -64,7 +64,7 @@ def pcloud(hosts_min: int, vcpus_min: int) -> Iterator[Kept]:
 
 
 def rest(kept: Kept) -> list[int]:
-    """Have the policy looked at until nothing changes; by how many hosts each time."""
+    """Run the size task until nothing changes; return the changes of the number of hosts."""
     changes, before = [], len(kept.hosts())
     while kept.turn():
         now = len(kept.hosts())
@@ -75,7 +75,7 @@ def rest(kept: Kept) -> list[int]:
 
 
 def boot(kept: Kept, flavor: str, servers: dict[ServerId, tuple[str, str]]) -> None:
-    """Boot a server, if there is room for it; keep its flavor and its machine."""
+    """Boot a server; if there was room, note its flavor and its machine."""
     request = kept.movers.cloud.request(
         now=kept.movers.now, project_id=OWNER, flavor_id=flavor, hints={"pcloud": kept.uuid}
     )
@@ -88,7 +88,7 @@ def boot(kept: Kept, flavor: str, servers: dict[ServerId, tuple[str, str]]) -> N
 
 
 def has_room(machine: str, servers: Sequence[tuple[str, str]], vcpus_min: int) -> bool:
-    """The rule in plain words, for one host."""
+    """The rule in plain Python, for one host."""
     there = [FLAVORS[flavor] for flavor, host in servers if host == machine]
     if not there:
         return True
@@ -122,6 +122,6 @@ def test_a_pcloud_grows_or_shrinks_and_then_rests(
             machines = [each.hostname for each in kept.hosts()]
             roomy = [each for each in machines if has_room(each, list(servers.values()), vcpus_min)]
             assert roomy or len(machines) == HOSTS
-            # One empty host at most is kept for what may come, beside those that there must be.
+            # Above the minimum, at most one empty host is kept for future servers.
             empty = set(machines) - {host for _, host in servers.values()}
             assert len(empty) <= 1 or len(machines) == hosts_min

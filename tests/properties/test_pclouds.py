@@ -1,9 +1,9 @@
 """Whole hosts keep their owners, whatever administrators, owners, users and agents do.
 
 After every step the database is read again and checked by independent rules: owners, residents,
-billing, capacity, and what the API shows. A rejected step has changed nothing. Servers are only
-where the dedication allows them, and a request that could get a host has got one. Entries of
-plans are checked at the time they are used.
+billing, capacity, and what the API shows. A rejected step has changed nothing. Servers are only on
+hosts whose dedication allows them. A request that could get a host got one. Entries of plans are
+checked at the time they are used.
 
 Hypothesis chooses the actor and a seed; a random generator chooses the step. Hypothesis would try
 few of thirty kinds of steps with four arguments each.
@@ -36,18 +36,18 @@ from tests.support.plan_checks import Planner
 
 EXAMPLES = int(os.environ.get("PCLOUDS_EXAMPLES", "10"))
 EXAMPLE_MAX_S = 60
-"""Each takes a second or two; on a busy machine, many times that."""
+"""An example takes a second or two; on a busy machine, many times that."""
 SERVERS_MAX = 8
 ENTRIES_MAX = 6
-"""Of plans, older ones are forgotten: most were made for hosts as they are."""
+"""Older entries of plans are dropped, so that most entries were made for the present hosts."""
 SHORT_S, LONG_S = 61.0, 601.0
-"""Longer than an agent may be silent, and than an order may take."""
+"""The first is longer than an agent may be silent, the second longer than an order may take."""
 EVACUATE = 3
-"""Which of the ways to move is the one from a host that is down."""
+"""The number of the kind of move that leaves a host that is down."""
 
 
 class Guests(Steps):
-    """What tenants do, their servers' agents, and the service itself, beside the others."""
+    """Adds the steps of tenants, of their servers' agents, and of the service itself."""
 
     def __init__(self, movers: Movers, seed: int) -> None:
         super().__init__(movers, seed)
@@ -73,7 +73,7 @@ class Guests(Steps):
                 self.attempt(lambda: self.movers.delete(made))
 
     def host_request(self) -> tuple[Any, dict[str, Any]]:
-        """The pcloud, or several, that somebody wants to be in, if any; and the hints."""
+        """Return the pcloud or pclouds that a request names, if any, and its hints."""
         there: list[str] = [each["uuid"] for each in self.seen.pclouds.values()]
         uuid = self.member()[0]
         named = self.dice.choice((None, None, None, GONE, there or GONE, *[uuid] * 5))
@@ -83,7 +83,7 @@ class Guests(Steps):
         return named, hints
 
     def plan(self) -> None:
-        """Plan servers and bring an entry, of this plan or an earlier one, maybe once more."""
+        """Plan servers, and boot an entry of this or an earlier plan, perhaps a second time."""
         named, hints = self.host_request()
         self.planner.plan(self.guest(named), hints)
         kept = self.planner.kept
@@ -98,7 +98,7 @@ class Guests(Steps):
             self.settle_mostly()
 
     def lose(self, uuid: ServerId) -> None:
-        """Have a build fail, once the host that is next in its turn has become another's."""
+        """Have a build fail after the host of its retry was dedicated to someone else."""
         others = self.seen.alternates.get(uuid, ())
         if others:
             self.take_from(self.dice.choice(others), self.seen.servers[uuid]["project_id"])
@@ -107,7 +107,7 @@ class Guests(Steps):
                 self.checks.fail(order)
 
     def take_from(self, machine: str, project: str) -> None:
-        """Have a host not be for a project any more, in one of the ways there are."""
+        """Take a host away from a project, in one of several ways."""
         host_id = self.seen.by_name(machine)["id"]
         pcloud, member = self.seen.pcloud_of(host_id), self.seen.members.get(host_id)
         if pcloud is None or member is None:
@@ -172,7 +172,7 @@ class Guests(Steps):
         return ServerId(self.dice.choice(found)) if found and self.often() else None
 
     def choose(self, uuid: ServerId) -> None:
-        """Have a shelved server come back to another pcloud, or to ordinary hosts."""
+        """Have a shelved server return to another pcloud, or to ordinary hosts."""
         pcloud = None if self.often() else self.pcloud()
         server, wanted = self.seen.servers[uuid], {} if pcloud is None else {"pcloud": pcloud}
         found = None if pcloud is None else self.seen.pcloud(pcloud)
@@ -183,7 +183,7 @@ class Guests(Steps):
         assert (server["status"], server["host"]) == ("SHELVED_OFFLOADED", None)
         assert pcloud is None or server["project_id"] in let_in
         assert self.seen.servers[uuid]["hints"] == wanted
-        # From now on it is in the pcloud that it names, or in none.
+        # From now on, the server must be in the pcloud that it names, or in none.
         self.checks.plain.pop(uuid, None)
         if pcloud is None:
             self.checks.plain[uuid] = None
@@ -219,7 +219,7 @@ class Guests(Steps):
         self.checks.judge()
 
     def keep(self) -> None:
-        """What the service does now and then."""
+        """The periodic tasks of the service."""
         self.operator.keep_sizes()
         self.checks.judge(may_close=True)
         self.operator.roll_out_ratios()
@@ -230,13 +230,13 @@ class Guests(Steps):
 
 
 class Pclouds(RuleBasedStateMachine):
-    """Somebody takes the next step, and another one, and another one."""
+    """Random steps of all actors, one after the other."""
 
     @initialize(seed=st.integers(0, 2**63))
     def begin(self, seed: int) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="innkeeper-pclouds-"))
         self.movers = Movers(self.folder, *(reported(name) for name in HOSTS))
-        # What it judges by knows nothing of ratios that come and go.
+        # The judgement of :class:`Movers` does not know ratios that come and go.
         self.movers.is_judged = False
         self.steps = Guests(self.movers, seed)
 
@@ -286,6 +286,6 @@ TestPclouds.settings = settings(
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    # Each example takes a database; making a failing one small takes longer than finding it.
+    # Each example needs a database, and to shrink a failure takes longer than to find it.
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )

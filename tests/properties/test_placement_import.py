@@ -1,4 +1,4 @@
-"""From any cloud to any other: the import's plan is never refused, and ends in equality."""
+"""From any cloud to any other: the import's plan is never refused, and makes both equal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ inventories = st.builds(
 
 @st.composite
 def clouds(draw: st.DrawFn, name: str) -> Ledger:
-    """Any cloud, however its allocations came to be more than it has."""
+    """Any cloud, even with allocations above its capacity."""
     uuids = draw(st.lists(st.sampled_from(PROVIDERS), unique=True))
     names = draw(st.permutations(NAMES))
     rows: dict[str, Row] = {}
@@ -87,7 +87,7 @@ def bring(source: Any, target: Any, others: Others) -> None:
     theirs, ours = look(source), look(target)
     assert list(objections.find(theirs, ours, others)) == []
     steps = plan.make(theirs, ours, others)
-    # One by one, so that what one consumer takes is not given back in the same request.
+    # One by one, so that no consumer takes what another one releases in the same request.
     PlanWriter(target, ours, 1, Silent(), lambda pause_s: None, consumers_max=1).carry_out(steps)
 
 
@@ -101,7 +101,7 @@ def compare(source: Any, target: Any, others: Others = Others.REMOVE) -> list[st
 def test_any_cloud_becomes_any_other(source: Ledger, target: Ledger) -> None:
     bring(source, target, Others.REMOVE)
     assert compare(source, target) == []
-    # And it stays so without another write.
+    # The target stays equal: the next plan has no writes.
     written = target.writes
     bring(source, target, Others.REFUSE)
     assert target.writes == written
@@ -121,8 +121,8 @@ def test_an_import_that_was_cut_off_goes_on(source: Ledger, target: Ledger, cut:
 
 @given(source=clouds("source"))
 @settings(deadline=None)
-def test_an_import_cut_off_leaves_no_room_that_is_not_there(source: Ledger) -> None:
-    """Nobody can take of an interim inventory what the source has given out already."""
+def test_an_interrupted_import_leaves_no_room_that_the_source_has_not(source: Ledger) -> None:
+    """No client can claim from an interim inventory what the source has already allocated."""
     target = Ledger("target", classes=set(STANDARD), traits=set(STANDARD))
     whole = copy.deepcopy(target)
     bring(source, whole, Others.REFUSE)

@@ -1,4 +1,4 @@
-"""The quick way through a boot's body gives what the slow way gives, or nothing."""
+"""The fast parser of a boot's body returns the same as the schemas, or nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def bodies_since(version: Version) -> list[Schema]:
     assert versions is not None
     later = [version, *(step.version for step in versions.after(version))]
     ways = [passage(versions.after(v), "POST", "/v2.1/servers", CREATE, None) for v in later]
-    # The quick way leaves the way up out, so there must be none.
+    # The fast parser skips upgrades of the body, so there must be none.
     assert [way.ups for way in ways] == [()] * len(ways)
     return [way.body for way in ways if way.body is not None]
 
@@ -117,8 +117,8 @@ PLAIN: dict[str, Any] = {
 }
 
 
-# Mostly good, with a few keys taken away or made strange: bodies that are strange all over are
-# refused for the first of their faults.
+# Bodies are mostly good, with a few keys removed or changed. A body with many faults would only be
+# refused for the first.
 GOOD = st.lists(st.sampled_from(sorted(PLAIN["server"])), max_size=4).map(
     lambda gone: {key: PLAIN["server"][key] for key in PLAIN["server"] if key not in gone}
 )
@@ -142,7 +142,7 @@ BODIES = st.one_of(
 
 
 def slowly(body: bytes) -> ServerCreateRequest | None:
-    """What the schemas' way makes of a body; ``None`` if one of them refuses it."""
+    """The result of the schemas for a body; ``None`` if a schema refuses it."""
     try:
         thing = decode_json(body)
         for schema in SLOW:

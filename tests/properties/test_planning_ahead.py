@@ -1,4 +1,4 @@
-"""No outcome depends on whether boots were planned while the batch before them was flushed."""
+"""No outcome depends on whether boots were planned during the flush of the batch before them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def logs() -> Iterator[list[Any]]:
 class Batch:
     """The steps of a batch, how its flush fails, and what else happens before the next batch.
 
-    ``expected`` are the boots that wait during the flush, as far as anybody knows.
+    ``expected`` are the boots that are known to wait during the flush.
     """
 
     steps: Sequence[Step]
@@ -77,7 +77,7 @@ class Story:
         self._now = NOW
 
     def batches(self) -> list[Batch]:
-        """Return the batches, each with what is known then of the next one."""
+        """Return the batches, each with what is known of the next batch at that time."""
         all_steps = [self._steps() for _ in range(BATCHES)]
         return [
             Batch(
@@ -140,7 +140,7 @@ class Story:
     def _guess(self, following: Sequence[Step]) -> list[BootRequest]:
         boots = [work for kind, work in following if kind == "boot"]
         if self._chance(0.4):
-            # A client leaves, or another command arrives before.
+            # A client leaves, or another command arrives before the expected boots.
             boots.insert(self._random.randrange(len(boots) + 1), self._boot())
         if boots and self._chance(0.2):
             del boots[self._random.randrange(len(boots))]
@@ -168,7 +168,7 @@ def grown(cloud: Cloud, name: str, vcpus: int) -> Callable[[Tx], None]:
 
 
 def trait_of_flavor(number: int) -> Callable[[Tx], None]:
-    """Change what the wide flavor requests, so that what is expected of it is wrong."""
+    """Change what the wide flavor requests, so that plans made ahead for it are wrong."""
 
     def write(tx: Tx) -> None:
         specs = {"resources:DISK_GB": str(1 + number % 3)}
@@ -183,7 +183,7 @@ def planned(request: BootRequest) -> Callable[[Tx, DecisionContext], Any]:
 
 
 class Process:
-    """A cloud that carries out a story, and all that its clients and its database then say."""
+    """A cloud that carries out a story, with all its answers and its final database."""
 
     def __init__(self, folder: Path, scheduling: Scheduling, *, is_planning: bool) -> None:
         folder.mkdir()
@@ -268,7 +268,7 @@ class Forgetful(BootExecutor):
 def test_plans_that_outlive_a_failed_flush_are_noticed(
     tmp_path: Path, failure: Callable[[], Exception]
 ) -> None:
-    """The judgement of the other tests finds the defect that planning ahead invites."""
+    """The other tests would notice plans that outlive a failed flush, the likeliest defect."""
     process = Process(tmp_path / "ahead", Scheduling(), is_planning=True)
     cloud = process.cloud
     cloud.executor = Forgetful(cloud.scheduling, QUOTAS)

@@ -1,4 +1,4 @@
-"""Plans on thousands of small tables, beside a slow and obvious way to make them."""
+"""Plans on thousands of small tables, compared with a slow and obvious planner."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WEIGHED = {
 }
 RULES = (ANY_AMOUNT, (1, 3, 1), (2, 8, 2), (3, 8, 2), (1, 1, 1))
 CLOSE = 1e-9
-"""Weights nearer than this are equal but for rounding."""
+"""Weights that differ by less than this are equal, except for rounding."""
 
 amounts = st.dictionaries(st.sampled_from(CLASSES), st.integers(-2, 9))
 SKETCHES = st.lists(
@@ -92,7 +92,7 @@ class SlowHost:
         self.free = dict(sketch.free)
 
     def may_pass(self, filter_name: str, spec: RequestSpec) -> bool:
-        """What a filter says of this host, in the words of its documentation."""
+        """The result of a filter for this host, by the filter's documentation."""
         each = self.sketch
         if filter_name == "ComputeFilter":
             return each.is_open and NOW_S - each.heard_s <= SILENCE_MAX_S
@@ -111,18 +111,18 @@ class SlowHost:
         )
 
     def whole(self, name: str) -> int:
-        """How much of a class there is here, taken or not."""
+        """How much of a class the host has, taken or not."""
         return max(0, self.sketch.free.get(name, 0) + self.sketch.used.get(name, 0))
 
     def has(self, name: str, amount: int) -> bool:
-        """Whether so much of a class is free here, and given out in one piece."""
+        """Whether so much of a class is free on the host, and allowed in one allocation."""
         least, most, step = self.sketch.units.get(name, ANY_AMOUNT)
         in_steps = amount == least or amount % step == 0
         return least <= amount <= most and in_steps and self.free.get(name, 0) >= amount
 
 
 class SlowPlanner:
-    """The scheduler as one would explain it: a loop over hosts, for one server at a time."""
+    """A plain scheduler: a loop over hosts, for one server at a time."""
 
     def __init__(
         self, sketches: list[Sketch], spec: RequestSpec, pipeline: Pipeline, by: Mapping[str, float]
@@ -150,7 +150,7 @@ class SlowPlanner:
         )
 
     def weights(self) -> dict[str, float]:
-        """The hosts that may be picked now, and what each weighs."""
+        """The hosts that may be picked now, and their weights."""
         return {
             name: self.weight(self.hosts[name])
             for name in self.candidates
@@ -163,7 +163,7 @@ class SlowPlanner:
 
 
 def check_against(slow: SlowPlanner, made: BuildPlan, subset_size: int) -> None:
-    """Every pick is one that the slow planner could have made, and it ends where that ends."""
+    """The slow planner could have made every pick, and stops after the same number of servers."""
     told = [(each.filter_name, each.removed) for each in made.removals]
     assert told == slow.removed
     assert made.candidates == len(slow.candidates)

@@ -64,7 +64,7 @@ STEPS = st.lists(
 
 
 class World:
-    """The store and the model, which do the same."""
+    """The store and the model, to which the same steps are applied."""
 
     def __init__(self, tx: Tx, wanted: list[Any]) -> None:
         self.tx = tx
@@ -107,7 +107,7 @@ class World:
         else:
             assert expected is not None
             assert made.pod_id == expected.id
-            # A dry run says before what a request does.
+            # A dry run says beforehand what a request will do.
             assert told.chosen is not None
             assert told.chosen.id == made.pod_id
 
@@ -159,7 +159,7 @@ def check(world: World) -> None:
 
 
 class _Undone(Exception):
-    """Ends an example without a trace."""
+    """Ends an example, and rolls its changes back."""
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ AISLE = "60000000-0000-4000-8000-00000000000c"
 
 
 class Member(NamedTuple):
-    """Somebody of a tree: in which aggregates, below whom, and whether it has the trait."""
+    """A provider of a tree: its aggregates, its parent, and whether it has the sharing trait."""
 
     aggregates: frozenset[str]
     parent: int | None
@@ -39,7 +39,7 @@ class Member(NamedTuple):
 
 
 class World(NamedTuple):
-    """Hosts first, then who is neither host nor pool; what hosts have; and the pools."""
+    """The providers: hosts first, then neither hosts nor pools; the hosts' disks; and the pools."""
 
     members: list[Member]
     disks: list[Inventory | None]
@@ -68,7 +68,7 @@ WORLDS = st.builds(
 
 
 def uuid_of(number: int) -> str:
-    """The provider of a member."""
+    """The uuid of a member's provider."""
     return f"40000000-0000-4000-8000-{number:012}"
 
 
@@ -83,7 +83,7 @@ def report_of(number: int, disk: Inventory | None) -> HostReport:
 
 
 def make(cloud: Cloud, tx: Tx, world: World) -> None:
-    """Write it all; parents that would make a loop are passed over."""
+    """Write the world, except parents that would make a loop."""
     classes.create(tx, OTHER, NOW)
     cloud.report_in(tx, *(report_of(number, disk) for number, disk in enumerate(world.disks)))
     for number in range(HOSTS, HOSTS + OTHERS):
@@ -117,7 +117,7 @@ def by_hand(tx: Tx, world: World) -> dict[int, set[int]]:
 
 
 def lacks(disk: Inventory | None) -> bool:
-    """Whether a host has nothing itself."""
+    """Whether a host has no disk capacity of its own."""
     return disk is None or disk.capacity_units < 1
 
 
@@ -129,8 +129,8 @@ def served_in(table: HostTable, host: ProviderId) -> set[ProviderId]:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(WORLDS)
 @example(
-    # A host that gives less than one unit, one below it, and a rack above both; one that
-    # keeps all that it has; one without any.
+    # A host with less than one unit, a host below it, and a rack above both; a host that reserves
+    # all that it has; a host without disks.
     World(
         [
             Member(frozenset(), HOSTS, shares=True),
@@ -158,7 +158,7 @@ def test_all_three_places_say_the_same_of_pools(world: World) -> None:
 
 
 def agree(tx: Tx, table: HostTable, world: World) -> None:
-    """The table, the systems, the sums over all hosts, and what a person would say."""
+    """Check that the table, the systems, the sums over all hosts and the plain rules agree."""
     hosts = [providers.get(tx, uuid_of(each)).id for each in range(HOSTS)]
     ids = [providers.get(tx, pool_uuid(each)).id for each in range(POOLS)]
     served = {

@@ -1,4 +1,4 @@
-"""Plans with pools on thousands of small tables, beside a slow and obvious way to make them."""
+"""Plans with pools on thousands of small tables, compared with a slow and obvious planner."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HOSTS = st.lists(
         Sketch,
         name=st.just(""),
         free=st.one_of(amounts, st.fixed_dictionaries({"VCPU": st.integers(1, 9)})),
-        # Somebody holds more than there is: an operator shrank it.
+        # More is held than there is, because an operator shrank the pool.
         used=st.dictionaries(st.sampled_from(CLASSES), st.integers(0, 3)),
         units=units,
         aggregates=AGGREGATES,
@@ -77,7 +77,7 @@ class Slow:
         return each.free.get(name, 0) + each.used.get(name, 0) > 0
 
     def lenders(self, host: str, name: str, amount: int) -> dict[int, int]:
-        """What the pools have left that give a host so much of a class."""
+        """What is left in each pool that can provide this amount of a class to a host."""
         near = self.hosts[host].aggregates
         return {
             number: self.left[number].get(name, 0)
@@ -88,19 +88,19 @@ class Slow:
         }
 
     def takes(self, host: str, wanted: dict[str, int]) -> bool:
-        """Whether a server fits here."""
+        """Whether a server fits on a host."""
         fits = [self.fits(host, name, amount) for name, amount in wanted.items()]
         return all(fits) and any(self.has_own(host, name) for name in wanted)
 
     def fits(self, host: str, name: str, amount: int) -> bool:
-        """Whether a server finds so much of a class here."""
+        """Whether a host, or a pool that serves it, has this amount of a class."""
         if not self.has_own(host, name):
             return bool(self.lenders(host, name, amount))
         rule = self.hosts[host].units.get(name, ANY_AMOUNT)
         return self.free[host].get(name, 0) >= amount and gives(rule, amount)
 
     def at_hand(self, host: str, name: str) -> float:
-        """What is left here of a class: of the host's own, or of the pool that has most."""
+        """What is left of a class for a host: its own, or that of the pool with the most left."""
         if self.has_own(host, name):
             return self.free[host].get(name, 0)
         near = self.hosts[host].aggregates
@@ -113,7 +113,7 @@ class Slow:
 
 
 class SlowScale:
-    """Weights by hand: shares of the most that one host or pool has, taken or not."""
+    """Plain weights: shares of the largest capacity of one host or pool, taken or not."""
 
     def __init__(self, slow: Slow, by: float) -> None:
         self.slow = slow
@@ -130,7 +130,7 @@ class SlowScale:
 
 
 def replay(slow: Slow, spec: RequestSpec, by: float, made: BuildPlan) -> None:
-    """Go through a plan server by server, and find nothing to object to."""
+    """Check a plan server by server."""
     wanted = dict(spec.amounts)
     entries = made.entries
     first = [each for each in slow.hosts if slow.takes(each, wanted)]

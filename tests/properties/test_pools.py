@@ -1,4 +1,4 @@
-"""Whatever happens to pools, hosts and servers: no pool is oversold, and the table knows."""
+"""Whatever happens to pools, hosts and servers, no pool is oversold, and the table is right."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ OTHER = ConsumerUuid("70000000-0000-4000-8000-000000000000")
 
 
 class Poison(Exception):
-    """An accident in the middle of a step."""
+    """An unexpected error in the middle of a step."""
 
 
 class Deed(NamedTuple):
-    """One thing that somebody does, with what was drawn for it."""
+    """One action, with the values drawn for it."""
 
     verb: str
     which: int
@@ -54,7 +54,7 @@ class Deed(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Some deeds in one commit, by one of the two processes, and how it ends."""
+    """Some deeds in one commit of one of the two processes, and the commit's fate."""
 
     is_far: bool
     deeds: list[Deed]
@@ -62,18 +62,18 @@ class Batch(NamedTuple):
 
 
 def host_uuid(number: int) -> ProviderUuid:
-    """The provider of a host."""
+    """The uuid of a host's provider."""
     return ProviderUuid(f"40000000-0000-4000-8000-{number % HOSTS:012}")
 
 
 def someone(deed: Deed) -> str:
-    """A host, a pool, or what is below or above hosts."""
+    """A provider: a host, a pool, or the one that is put below or above hosts."""
     everybody = (*map(host_uuid, range(HOSTS)), *map(pool_uuid, range(POOLS)), CHILD)
     return everybody[(deed.which + deed.number) % len(everybody)]
 
 
 def report(cloud: Cloud, tx: Tx, deed: Deed) -> None:
-    """A host comes or changes: with disks of its own, or without."""
+    """A host appears or changes: with disks of its own, or without."""
     has = {"VCPU": 8, "MEMORY_MB": 8192, **({"DISK_GB": 10 * deed.number} if deed.flag else {})}
     totals = {name: total for name, total in has.items() if total}
     name = f"h{deed.which % HOSTS}"
@@ -82,33 +82,33 @@ def report(cloud: Cloud, tx: Tx, deed: Deed) -> None:
 
 
 def remove(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """A host goes."""
+    """A host is removed."""
     hosts.remove_service(tx, hosts.by_name(tx, f"h{deed.which % HOSTS}"), NOW)
 
 
 def come(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """A pool comes."""
+    """A pool is added."""
     has = {"DISK_GB": Inventory(10 * deed.number + 10, step_size=1 + 4 * deed.flag)}
     add_pool(tx, deed.which % POOLS, has, deed.aggregates)
 
 
 def go(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """Somebody goes."""
+    """A provider is deleted."""
     providers.delete(tx, someone(deed), NOW)
 
 
 def share(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """Somebody shares, or does so no more; hosts may have the trait, too."""
+    """A provider begins or ceases to share; hosts may have the trait, too."""
     traits.replace(tx, someone(deed), None, {SHARES} if deed.flag else set(), NOW)
 
 
 def gather(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """Somebody is in other aggregates."""
+    """A provider gets other aggregates."""
     join(tx, someone(deed), *deed.aggregates)
 
 
 def grow(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """A pool has more than before, or gives it out in other pieces; it never has less."""
+    """A pool grows, or gets another step size; it never shrinks."""
     uuid = pool_uuid(deed.which % POOLS)
     (line,) = inventories.get(tx, uuid, "DISK_GB").lines
     has = Inventory(line.inventory.total + deed.number, step_size=1 + 4 * deed.flag)
@@ -116,7 +116,7 @@ def grow(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 
 def hang(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """Something is put below a host, or a host below it."""
+    """A further provider is put below a host, or a host below that provider."""
     try:
         providers.get(tx, CHILD)
     except NotFound:
@@ -128,13 +128,13 @@ def hang(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 
 def nest(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """A host is put below another host, or stands by itself."""
+    """A host is put below another host, or becomes a root."""
     above = host_uuid(deed.which + 1 + deed.number % (HOSTS - 1))
     providers.hang(tx, host_uuid(deed.which), above if deed.flag else None, NOW)
 
 
 def hold(_: Cloud, tx: Tx, deed: Deed) -> None:
-    """Somebody who is no server takes something of a pool."""
+    """A consumer that is no server claims an amount of a pool."""
     present = allocations.consumers_by_uuid(tx, [OTHER]).get(OTHER)
     class_id = ClassId(names.class_ids(tx)["DISK_GB"])
     pool = providers.get(tx, pool_uuid(deed.which % POOLS)).id
@@ -186,16 +186,16 @@ def step_of(cloud: Cloud, deed: Deed) -> tuple[str, Any]:
 
 
 def break_off(tx: Tx) -> None:
-    """A step that writes a little and then has an accident."""
+    """A step that writes a little and then fails with an unexpected error."""
     quota_usages.add_usage(tx, "poisoned", 1, 1, 1)
     raise Poison
 
 
 def carry_out(cloud: Cloud, batch: Batch) -> None:
-    """Carry out a batch; nothing but refusals and the accident come of it."""
+    """Carry out a batch; only refusals and the planted error may result."""
     steps = [step_of(cloud, each) for each in batch.deeds]
     if batch.fate == "lost":
-        # Nobody mends the table here: the next batch begins with what this one left.
+        # The table is not reread, so the next batch begins with what this batch left in it.
         lost = steps_of(steps)
         answers = batches.carry_out(FailingCommits(cloud.store), cloud.executor, lost)
         assert all(isinstance(each, Busy) for each in answers)
@@ -208,7 +208,7 @@ def carry_out(cloud: Cloud, batch: Batch) -> None:
 
 
 def sold_once(cloud: Cloud) -> None:
-    """Nobody's pool is held beyond what it has: none of them ever shrank."""
+    """Check that no pool is over capacity, because no pool ever shrank."""
     with cloud.store.read() as tx:
         ids = {}
         for number in range(POOLS):
@@ -222,9 +222,9 @@ def sold_once(cloud: Cloud) -> None:
 
 
 def judge(cloud: Cloud) -> None:
-    """As :meth:`Cloud.judge`, but that hosts may have lost disks of which something is held.
+    """Judge like :meth:`Cloud.judge`, but allow hosts that lost disks in use.
 
-    The audit knows such a loss by its time, and here everything happens in one moment.
+    The audit recognizes such a loss by its time, but here everything happens at one moment.
     """
     with cloud.store.read() as tx:
         assert differences(cloud.table, loader.load_all(tx)) == []
@@ -250,7 +250,7 @@ def start(cloud: Cloud) -> None:
 
 
 NOWHERE: frozenset[str] = frozenset()
-"""The aggregates of those who are in none."""
+"""The aggregates of a provider that is in none."""
 
 
 def deed(verb: str, which: int = 0, **more: Any) -> Deed:
@@ -259,7 +259,7 @@ def deed(verb: str, which: int = 0, **more: Any) -> Deed:
     return Deed(verb, which, **(drawn | more))
 
 
-# A failure is made small before it is shown, which takes longer than finding it.
+# Hypothesis shrinks a failure before it shows it, which takes longer than finding it.
 @pytest.mark.timeout(600)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(BATCHES, min_size=2, max_size=8))

@@ -1,4 +1,4 @@
-"""What is recorded is decided again alike, and what is damaged is refused, whatever it is."""
+"""A replayed recording makes the same decision, and any damaged recording is refused."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def furnished(
     aggregates: list[frozenset[int]],
     tenants: list[dict[str, int]],
 ) -> HostTable:
-    """A table with something in each corner."""
+    """A table with some data of every kind."""
     table = table_of(*sketches)
     if pools:
         add_pools(table, *pools)
@@ -170,7 +170,7 @@ def leaves(node: Any) -> list[tuple[Any, Any]]:
 
 
 def rewritten(change: Callable[[dict[str, Any]], None]) -> bytes:
-    """A good file with another head."""
+    """A valid file with another header."""
     packed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(GOOD)) as before, zipfile.ZipFile(packed, "w") as after:
         for name in before.namelist():

@@ -1,4 +1,4 @@
-"""Refusals and near misses on thousands of small tables, beside a loop over hosts."""
+"""Refusals and near misses on thousands of small tables, compared with a loop over hosts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def refused_by(sketch: Sketch, spec: RequestSpec) -> list[str]:
 
 
 def shortage(sketch: Sketch, spec: RequestSpec) -> float:
-    """What of the amounts is not to be had here, as shares."""
+    """The shares of the amounts that the host lacks."""
     host = SlowHost(sketch)
     total = 0.0
     for name, amount in spec.amounts.items():

@@ -1,4 +1,4 @@
-"""Replays by every driver: nothing is ever oversold, and in the end everything is back."""
+"""Replays by every driver: nothing is ever oversold, and in the end all amounts are free again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Recorded:
 
 
 def oversold(workload: Workload, plans: list[BuildPlan], totals: dict[str, int]) -> list[str]:
-    """Go through all arrivals by themselves, and name the hosts that ever held too much."""
+    """Add up all arrivals independently, and name the hosts that ever held too much."""
     stays: list[tuple[int, str]] = []
     starts = workload.requests()
     for first, made in zip(starts, plans, strict=False):

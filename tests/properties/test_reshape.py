@@ -1,6 +1,6 @@
 """A reshape is applied completely or not at all, and no allocation changes by accident.
 
-The whole store is compared with a model in plain dictionaries. A reshape first adds the new
+The test compares the whole store with a model in plain dictionaries. A reshape first adds the new
 inventories, then replaces allocations, and then removes the old inventories.
 """
 
@@ -45,7 +45,7 @@ class Died(Exception):
 
 
 class Reshape(NamedTuple):
-    """One request: what providers are to have, what consumers are to hold, what is amiss."""
+    """One request: the new inventories, the new allocations, and what is wrong with it."""
 
     shapes: dict[str, dict[str, int]]
     updates: dict[str, Holding]
@@ -54,7 +54,7 @@ class Reshape(NamedTuple):
 
 @dataclass
 class World:
-    """What the store is to hold."""
+    """The expected content of the store."""
 
     has: dict[tuple[str, str], int] = field(default_factory=dict)
     held: dict[str, Holding] = field(default_factory=dict)
@@ -62,11 +62,11 @@ class World:
     written: dict[str, int] = field(default_factory=dict)
 
     def used(self, key: tuple[str, str]) -> int:
-        """How much is held of a class of a provider."""
+        """The usage of a class of a provider."""
         return sum(holding.get(key, 0) for holding in self.held.values())
 
     def after(self, asked: Reshape) -> World | type[Refusal]:
-        """The world behind a reshape, or why there is none."""
+        """The world after a reshape, or the type of its refusal."""
         if asked.amiss in ("stale provider", "stale consumer"):
             return ConcurrentUpdate
         if asked.amiss == "stranger":
@@ -105,7 +105,7 @@ class World:
 
 
 def seen_in(tx: Tx) -> World:
-    """What the store holds."""
+    """The content of the store."""
     world = World()
     for each in PROVIDERS:
         found = inventories.listing(tx, each)
@@ -124,7 +124,7 @@ def seen_in(tx: Tx) -> World:
 
 
 def carry_out(tx: Tx, world: World, asked: Reshape) -> None:
-    """Ask the rooms for a reshape."""
+    """Carry out a reshape through the systems."""
     shapes = {
         each: ProviderShape(
             world.moved[each] - (asked.amiss == "stale provider"),
@@ -165,7 +165,7 @@ def _by_provider(holding: Holding) -> Mapping[str, Mapping[str, int]]:
 
 @cache
 def template() -> Path:
-    """A database with the schema and the providers, to be copied: migrating takes longest."""
+    """A database with the schema and the providers, to be copied, because migrations are slow."""
     folder = LEAVING.folder("innkeeper-template-")
     store = open_store(folder)
     schema.upgrade(store, NOW)
@@ -185,7 +185,7 @@ shapes_drawn = st.dictionaries(
 holdings_drawn = st.dictionaries(
     st.tuples(providers_drawn, st.sampled_from(CLASSES)), st.integers(1, TOTAL // 2), max_size=3
 )
-# Mostly things go well: what never happens cannot go wrong later.
+# Failures are rare: a story in which nothing succeeds shows no later errors.
 amiss_drawn = st.integers(0, 19).map(
     lambda number: {0: "stale provider", 1: "stale consumer", 2: "stranger", 3: "death"}.get(
         number, ""
@@ -220,7 +220,7 @@ def test_all_or_nothing(asked_one_by_one: list[Reshape]) -> None:
 
 
 def step(store: Store, world: World, asked: Reshape) -> World:
-    """Ask for one reshape, judge what came of it, and give the world behind it."""
+    """Ask for one reshape, judge the result, and return the world after it."""
     if asked.amiss == "stale consumer" and not asked.updates:
         asked = asked._replace(amiss="")
     expected = world.after(asked)
@@ -242,7 +242,7 @@ def step(store: Store, world: World, asked: Reshape) -> World:
         return world
     assert found == expected, "a reshape did something else than it says"
     for key in found.has:
-        # Over capacity is only who has shrunk under what was held, and then no more is held.
+        # Only a provider that shrank below its usage is over capacity, and its usage has not grown.
         assert found.used(key) <= max(found.has[key], world.used(key))
         if found.used(key) > found.has[key]:
             assert key[0] in asked.shapes or world.used(key) > world.has[key]

@@ -46,7 +46,7 @@ OLD_ENTRY = (
     "zI4-J-X3HPUrUzexroIch7Pz1FbaMPOMQEahmQhbscSI-SBDyOf2Q3PSEKaYbFaY2FKVjBXkWKVO_SJb"
     "WMc2WYJf_a-o_mQkOEwOmraFbLKPf4UF08iGB6Etjduvlo1k9gCspQVNX_mBQbaDa7To6_M"
 )
-"""Sealed by the first program that sealed entries, in its form, with a nonce that counts."""
+"""Sealed by the first version that sealed entries, in its format, with a counter as nonce."""
 
 
 def sealer(*keys: bytes, zone: str = "east") -> Sealer:
@@ -55,7 +55,7 @@ def sealer(*keys: bytes, zone: str = "east") -> Sealer:
 
 
 def bytes_of(entry: str) -> bytearray:
-    """What an entry's letters stand for."""
+    """The bytes that an entry's letters encode."""
     return bytearray(base64.urlsafe_b64decode(entry + "=" * (-len(entry) % 4)))
 
 
@@ -74,7 +74,7 @@ def test_what_was_sealed_is_what_is_opened(
 
 
 def test_an_entry_of_an_older_program_opens() -> None:
-    """A parent may hold it while this zone is upgraded."""
+    """A parent may hold such an entry while this zone is upgraded."""
     zone = sealer(b"p" * 16, b"q" * 32)
     destination = Destination(
         ServerId("4c2b1d7e-0000-4000-8000-000000000001"),
@@ -99,7 +99,7 @@ def test_an_entry_of_a_child_is_wrapped_and_unwrapped(
 
 
 def test_no_byte_of_an_entry_through_three_zones_can_be_changed() -> None:
-    """Each zone notices it in its own layer, whatever the zones above it do."""
+    """Each zone notices a change in its own layer, whatever the zones above it do."""
     scope, nonces = EntryScope("project", "digest"), iter(range(10_000))
     zones = [sealer(bytes([n]) * 32, zone=f"zone-{n}") for n in range(3)]
     host = Destination(ServerId(CHILD), "host-1", CHILD)
@@ -154,7 +154,7 @@ def test_another_key_opens_nothing(
 
 
 @given(KEYS, DESTINATIONS, SCOPES, SCOPES, NAMES, NONCES)
-def test_nor_does_another_zone_project_or_request(
+def test_another_zone_project_or_request_does_not_open_an_entry(
     key: bytes,
     destination: Destination,
     scope: EntryScope,
@@ -163,7 +163,7 @@ def test_nor_does_another_zone_project_or_request(
     nonce: bytes,
 ) -> None:
     entry = sealer(key).seal(destination, scope, nonce, NOON)
-    # The last two: no name runs into the one behind it.
+    # The last two cases: the end of a field cannot count as the beginning of the next.
     project_id, asked = scope.project_id, scope.request_digest
     for named, said in (
         (zone, scope),
@@ -178,7 +178,7 @@ def test_nor_does_another_zone_project_or_request(
 
 
 @given(KEYS, DESTINATIONS, SCOPES, NONCES, st.data())
-def test_any_other_bit_and_it_is_none(
+def test_an_entry_with_a_flipped_bit_is_rejected(
     key: bytes, destination: Destination, scope: EntryScope, nonce: bytes, data: st.DataObject
 ) -> None:
     raw = bytes_of(sealer(key).seal(destination, scope, nonce, NOON))
@@ -189,10 +189,10 @@ def test_any_other_bit_and_it_is_none(
 
 
 @given(KEYS, DESTINATIONS, SCOPES, NONCES, st.data())
-def test_any_other_letter_and_it_is_none(
+def test_an_entry_with_another_letter_is_rejected(
     key: bytes, destination: Destination, scope: EntryScope, nonce: bytes, data: st.DataObject
 ) -> None:
-    """Of the last letter too, some bits of which stand for nothing."""
+    """This is true for the last letter, too, although some of its bits are unused."""
     entry = sealer(key).seal(destination, scope, nonce, NOON)
     last = len(entry) - 1
     place = data.draw(st.just(last) | st.integers(0, last), "the place")
@@ -229,7 +229,7 @@ def test_keys_take_turns(
 def test_an_entry_reveals_nothing(
     key: bytes, places: list[Destination], scope: EntryScope, nonce: bytes, another: bytes
 ) -> None:
-    """Neither by its bytes, nor by their number, nor by being like another one."""
+    """Not by its bytes, not by its length, and not by its similarity to another entry."""
     first, second = (
         structs.replace(each, host=each.host.encode()[:10].decode(errors="ignore"))
         for each in places

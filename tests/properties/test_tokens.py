@@ -1,4 +1,4 @@
-"""Tokens are what was signed, to the letter, until they end, and under one key only."""
+"""A token is valid only unchanged, until it expires, and with the key that signed it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOMENTS = st.integers(min_value=0, max_value=2**62)
 
 @st.composite
 def claims(draw: st.DrawFn) -> Claims:
-    """Claims that hold until after noon."""
+    """Claims that are valid until after noon."""
     return Claims(
         audit_ids=tuple(draw(st.lists(NAMES, min_size=1, max_size=2))),
         user_id=draw(NAMES),

@@ -1,4 +1,4 @@
-"""The pool of a volume is the one that plain rules for one pool at a time would choose."""
+"""The chosen pool of a volume is the one that plain rules for one pool at a time choose."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Play(RuleBasedStateMachine):
         return [self.it.volume(uuid) for uuid in uuids]
 
     def _with(self, place: int, act: Callable[[Volume], object]) -> None:
-        """Do something with one of the volumes. A refusal must change nothing."""
+        """Do something with a random volume. A refusal must change nothing."""
         found = self._all()
         if not found:
             return

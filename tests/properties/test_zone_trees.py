@@ -61,7 +61,7 @@ SIZES = st.lists(st.integers(1, 8), min_size=1, max_size=9)
 def test_a_tree_of_one_zone_is_the_flat_zone(
     rows: list[Row], weighers: str, merge: str, seed: int
 ) -> None:
-    """Exactly: with the same draws among equal hosts."""
+    """Both choose exactly the same, with the same draws among equal hosts."""
     workload = workload_of(rows)
     flat = TreeReplay(workload, hosts_of(4), weighers=(weighers,), seed=seed)
     tree = TreeReplay(
@@ -115,7 +115,7 @@ def test_single_servers_get_the_same_hosts_however_offers_are_merged(
 def test_a_policy_that_spreads_gets_the_same_hosts_however_offers_are_merged(
     rows: list[Row], sizes: list[int], tree: SimulatedTree, merge: str
 ) -> None:
-    """Each server of a request lowers the weight of its host, so plans are in order of weight."""
+    """Each server lowers the weight of its host, so a plan's weights are in descending order."""
     compare(workload_of(rows, SHAPES), sizes, tree, "spread", merge)
 
 

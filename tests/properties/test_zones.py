@@ -1,5 +1,4 @@
-"""Whatever operators, agents and users do: hosts are in one zone, servers stay in theirs, and
-the host tables of two processes know."""
+"""Whatever happens: hosts are in one zone, servers stay in their zone, and host tables agree."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ FIRST = ("east", "east", "west", None)
 
 
 class Deed(NamedTuple):
-    """One thing that somebody does, with what was drawn for it."""
+    """One action, with the values drawn for it."""
 
     verb: str
     host: str
@@ -40,13 +39,13 @@ class Deed(NamedTuple):
 
 
 def report(cloud: Cloud, tx: Tx, deed: Deed) -> None:
-    """An agent tells of its host, and perhaps of a zone."""
+    """An agent reports its host, and perhaps the host's zone."""
     told: HostReport = reported(deed.host, availability_zone=deed.zone)
     cloud.report_in(tx, told)
 
 
 def create(cloud: Cloud, tx: Tx, deed: Deed) -> None:
-    """An aggregate comes, with a zone or without."""
+    """An aggregate is created, with a zone or without."""
     uuid = cloud.ids.uuid()
     aggregates.create(tx, uuid, uuid, deed.zone, NOW)
 
@@ -62,23 +61,23 @@ def leave(cloud: Cloud, tx: Tx, deed: Deed) -> None:
 
 
 def describe(cloud: Cloud, tx: Tx, deed: Deed) -> None:
-    """An aggregate gets a zone, or something else is said of it."""
+    """An aggregate gets a zone, or other metadata."""
     key = {"rack": None} if deed.zone is None else {ZONE_KEY: deed.zone, "rack": deed.host}
     aggregates.set_metadata(tx, deed.aggregate, key, NOW)
 
 
 def delete(cloud: Cloud, tx: Tx, deed: Deed) -> None:
-    """An aggregate goes."""
+    """An aggregate is deleted."""
     aggregates.delete(tx, deed.aggregate, NOW)
 
 
 def vanish(cloud: Cloud, tx: Tx, deed: Deed) -> None:
-    """A host goes."""
+    """A host is removed."""
     hosts.remove_service(tx, hosts.by_name(tx, deed.host), NOW)
 
 
 def empty(cloud: Cloud, tx: Tx, deed: Deed) -> None:
-    """The servers of a host go."""
+    """The servers of a host are deleted."""
     there = [uuid for uuid, _ in hosts.servers_on(tx, [deed.host]).get(deed.host, ())]
     servers.finish_deletes(tx, [each.uuid for each in server_rows.alive(tx, there)], NOW)
 
@@ -88,7 +87,7 @@ WRITES: dict[str, Callable[[Cloud, Tx, Deed], None]] = {each.__name__: each for 
 BOOT = "boot"
 DEEDS = st.builds(
     Deed,
-    # More often what makes the rest worth while.
+    # These actions are frequent, because the others need their results.
     verb=st.sampled_from([*WRITES, BOOT, BOOT, "join", "join", "describe", "leave"]),
     host=st.sampled_from(HOSTS),
     aggregate=st.integers(1, len(FIRST)),
@@ -98,7 +97,7 @@ DEEDS = st.builds(
 
 
 def carry_out(cloud: Cloud, deed: Deed) -> None:
-    """What is refused is no accident, and changes nothing."""
+    """A refusal is no unexpected error, and changes nothing."""
     if deed.verb == BOOT:
         cloud.boot(cloud.request(availability_zone=deed.zone))
         return
@@ -107,7 +106,7 @@ def carry_out(cloud: Cloud, deed: Deed) -> None:
 
 
 def places(cloud: Cloud) -> dict[str, tuple[str, str]]:
-    """Every server's host and zone, and the host's agent's opinion of that zone."""
+    """Every server's host and zone, and the zone that the host's agent reported."""
 
     def look(tx: Tx) -> dict[str, tuple[str, str]]:
         found = {each.name: each for each in hosts.page(tx)}
@@ -123,7 +122,7 @@ def places(cloud: Cloud) -> dict[str, tuple[str, str]]:
 
 
 def demand_mirrored(cloud: Cloud) -> None:
-    """Placement knows of exactly those memberships that there are."""
+    """Placement has exactly the memberships that the aggregates have."""
 
     def look(tx: Tx) -> None:
         for host in hosts.page(tx):
@@ -146,7 +145,7 @@ def test_zones_are_right_whatever_happens(deeds: list[Deed]) -> None:
             carry_out(far if deed.is_far else near, deed)
             after = places(near)
             for uuid in before.keys() & after.keys():
-                # Only the agent may say that a host with servers is elsewhere.
+                # Only the agent may move a host with servers to another zone.
                 is_agents_word = before[uuid][1] != after[uuid][1]
                 assert before[uuid][0] == after[uuid][0] or is_agents_word
             demand_mirrored(near)

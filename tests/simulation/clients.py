@@ -1,7 +1,7 @@
 """Clients that boot, delete and claim at random, and record the answers in a ledger.
 
-Always true: an operation without an answer is recorded as unknown, neither done nor failed;
-only one client uses each server or consumer.
+Always true: an operation without an answer is recorded as unknown, neither done nor failed. Each
+server or consumer is used by only one client.
 """
 
 from __future__ import annotations

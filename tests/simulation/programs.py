@@ -47,7 +47,7 @@ class Program:
     settings: Mapping[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | Forked | None = None
     module: str = "innkeeper.main"
-    """Another one is a program of the tests."""
+    """The module of ``innkeeper``, or of a program of the tests."""
 
     def start(self) -> None:
         """Start it; the caller waits until it is ready."""
@@ -174,7 +174,7 @@ class Cloud:
 
 
 def wait_until(is_so: Callable[[], bool], what: str, within_s: float = START_WITHIN_S) -> None:
-    """Poll until it is so; fail when it takes too long."""
+    """Poll until the condition is true; fail when it takes too long."""
     deadline = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < deadline, f"waited in vain for {what}"

@@ -115,7 +115,7 @@ def write(caller: Caller, method: str, path: str, body: Any) -> None:
 
 
 def run_and_kill(cloud: Cloud, providers: list[str]) -> list[Ledger]:
-    """Keep clients busy while the service is killed repeatedly; gives their ledgers."""
+    """Keep clients busy while the service is killed repeatedly; returns their ledgers."""
     dice = random.Random(SEED)  # noqa: S311 - to be repeated, not to be secret
     over = threading.Event()
     clients = [Client(number, SEED, cloud.caller(), providers, over) for number in range(CLIENTS)]

@@ -45,7 +45,7 @@ class Story:
         self.machines = Machines(self.movers, self.dice)
         self.actions = actions
         self.servers: list[ServerId] = []
-        # Deleting a server frees its host at once where that host is down.
+        # If a server's host is down, deleting the server frees the host at once.
         self.deleted: set[tuple[str | None, ServerId]] = set()
 
     def tell(self) -> None:
@@ -69,7 +69,7 @@ class Story:
                 assert (server.host, uuid) in self.machines.there, self.movers.state(uuid)
 
     def may_go_back(self, host: str, uuid: ServerId) -> bool:
-        """Whether a server waits to be confirmed or reverted, and its source keeps it."""
+        """Whether a resize waits to be confirmed or reverted, and the source keeps the server."""
         is_there = self.movers.server(uuid).status == Status.VERIFY_RESIZE
         return is_there and self.movers.migration(uuid).source_host == host
 

@@ -173,7 +173,7 @@ class Writer:
             assert LOST not in answer.text
 
     def count(self, before: dict[str, Any], after: dict[str, Any]) -> None:
-        """Each provider that is named advances once."""
+        """Count one write for each provider that is named, because its generation advances once."""
         self.moves.update(before.keys() | after.keys())
 
 
@@ -204,7 +204,7 @@ def test_writers_of_allocations(services: Sequence[Running]) -> None:
 
 
 def test_reshapers(services: Sequence[Running]) -> None:
-    """All threads move the same units to and fro; they are always in one place, and there."""
+    """All threads move the same units to and fro. The units are always in exactly one place."""
     server = SHARED[0]
     body = holding({HOST: {"VGPU": 2}}, None)
     assert ask(services[0], "PUT", f"/allocations/{server}", body).is_success

@@ -69,7 +69,7 @@ class Story:
         self.machines = VolumeMachines(self.movers, self.dice)
         self.servers: list[ServerId] = []
         self.reset: set[ServerId] = set()
-        # Deleting or evacuating a server frees its host at once where that host is down.
+        # If a server's host is down, deleting or evacuating the server frees the host at once.
         self.abandoned: set[tuple[str | None, ServerId]] = set()
 
     def tell(self) -> None:
@@ -228,7 +228,7 @@ class Story:
         server = self.movers.server(uuid)
         self.abandoned.add((server.host, uuid))
         if server.host is None:
-            # Its build failed, and so did the cleanup of what was built too late.
+            # The build failed, and so did the cleanup of a server that was built too late.
             self.abandoned |= {(host, uuid) for host in HOSTS}
         self.servers.remove(uuid)
         self.movers.delete(uuid)

@@ -1,4 +1,4 @@
-"""Many writers compete for the last of a provider's capacity: it is sold exactly once.
+"""Many writers compete for a provider's last capacity, which is sold exactly once.
 
 Threads race against one service; processes with stores of their own race on one database.
 """
@@ -38,7 +38,7 @@ PROCESS_WITHIN_S = 60
 
 
 def test_threads_that_claim(tmp_path: Path) -> None:
-    """As many claims are acknowledged as there are units, and the others are rejected."""
+    """Exactly as many claims are acknowledged as there are units. The others are rejected."""
     with running(tmp_path) as cloud:
         make_provider(cloud)
 
@@ -158,7 +158,7 @@ def tell_to_begin(process: subprocess.Popen[str]) -> None:
 
 
 def finish(process: subprocess.Popen[str]) -> dict[str, int]:
-    """Wait for a claimant's end, and give its results."""
+    """Wait for a claimant's end, and return its results."""
     output, _ = process.communicate(timeout=PROCESS_WITHIN_S)
     assert process.returncode == 0
     found: dict[str, int] = json.loads(output)

@@ -47,7 +47,7 @@ def server_below(child: ChildZone, uuid: str = BELOW, **more: Any) -> ZoneServer
 
 
 def add_server(tx: Tx, server: ZoneServer) -> None:
-    """Add a server in a child zone, counted."""
+    """Add a server in a child zone, and count it in its project's quota usage."""
     remote.add(tx, [server])
     quota_usages.add_usage(tx, server.project_id, 1, server.vcpus, server.memory_mb)
 

@@ -1,4 +1,4 @@
-"""What must not cross the boundary between two zones, and where it may hide."""
+"""Finds ids that must not cross the boundary between two zones, even within base64 texts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _texts(zone: RunningZone) -> Iterator[tuple[str, str, str]]:
             columns = [each[0] for each in rows.description]
             for row in rows:
                 if table == "used_entries" and row[columns.index("server_uuid")] is None:
-                    # The parent made this id, of a server that must not be built.
+                    # The parent made this entry id. It told the child not to build the server.
                     continue
                 for column, value in zip(columns, row, strict=True):
                     if isinstance(value, str):
@@ -61,18 +61,18 @@ def _texts(zone: RunningZone) -> Iterator[tuple[str, str, str]]:
 
 
 def layers_of(raw: bytes) -> Iterator[bytes]:
-    """Yield bytes, and what the texts in them stand for, if they are base64."""
+    """Yield the bytes, and the decoded bytes of each text in them that may be base64."""
     yield raw
     for coded in set(CODED.findall(raw)):
         text = coded.replace(b"+", b"-").replace(b"/", b"_")
-        # A text may begin in the middle of a word, so all beginnings are tried.
+        # The base64 text may begin anywhere in the match, so all four alignments are tried.
         for start in range(4):
             part = text[start:]
             yield base64.urlsafe_b64decode(part[: len(part) // 4 * 4])
 
 
 def seen_in(raw: Iterable[bytes], secrets: Iterable[str]) -> set[str]:
-    """Return those of these secrets that can be read in bytes, or in the layers below them."""
+    """Return the secrets that occur in the bytes, or in a decoded base64 text within them."""
     left, found = set(secrets), set()
     for each in raw:
         for layer in layers_of(each):

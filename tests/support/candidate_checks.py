@@ -112,7 +112,7 @@ class CandidateChecks:
         assert [each for each in found if each.invariant not in EXPECTED] == []
 
     def _judge_ratios(self, seen: World) -> None:
-        """Check I6: where no pcloud sets a ratio, the host's own is in force."""
+        """Check I6: if no pcloud sets a ratio, the host's own ratio is in force."""
         for host_id, host in seen.hosts.items():
             said = said_of(seen, host_id)
             for name in RATIOS.keys() & seen.lines[host["provider_id"]].keys():

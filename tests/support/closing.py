@@ -4,7 +4,7 @@ Python 3.13 warns of a SQLite connection that is removed by the garbage collecto
 closed. The warning is an error of the test that happens to run at that moment, which is rarely the
 test that opened the connection.
 
-Always true: what a fixture of a whole module opened before the test stays open.
+Always true: a database that a module's fixture opened before the test stays open.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OPEN: dict[int, Closable] = {}
 
 
 def note(opened: Opened) -> Opened:
-    """Have something closed at the end of the test, unless :func:`dispose` closes it earlier."""
+    """Close this at the end of the test, unless :func:`dispose` closes it earlier."""
     _OPEN[id(opened)] = opened
     return opened
 
@@ -40,7 +40,7 @@ def dispose(opened: Closable) -> None:
 
 @contextmanager
 def closed() -> Iterator[None]:
-    """Close at the end what was opened within, and is still open."""
+    """Close, when the block ends, everything that was opened in the block and is still open."""
     before = set(_OPEN)
     yield
     for key in [each for each in _OPEN if each not in before]:

@@ -251,7 +251,7 @@ class Cloud:
 
 
 def steps_of(steps: Sequence[tuple[str, Any]]) -> list[PendingCommand]:
-    """Return steps of these kinds; an explanation takes a boot request."""
+    """Return steps of these kinds. The kind ``explain`` takes a boot request."""
     return [PendingCommand(COMMANDS[kind](work)) for kind, work in steps]
 
 
@@ -286,7 +286,7 @@ def begun_cloud(folder: Path) -> Iterator[Cloud]:
     """Run a cloud of three hosts that has booted a server, and judge it at the end."""
     started = cloud_in(folder, reported("a"), reported("b"), reported("c"))
     assert faults(started.boot(started.request())) == [None]
-    # The table follows the feed, as it does before boots are planned ahead.
+    # This write makes the table follow the feed, as it must before boots are planned ahead.
     started.write(lambda tx: None)
     yield started
     started.reread()

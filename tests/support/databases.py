@@ -1,7 +1,8 @@
 """Empty databases of every backend that can be started on this machine.
 
 The tests of the store and of rooms use each backend with a line in ``DATABASES`` and in
-``MIGRATED``. Its stories need a module beside ``tests/scenarios/test_stories_sqlite.py``.
+``MIGRATED``. For stories, a backend needs a module beside
+``tests/scenarios/test_stories_sqlite.py``.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def _dedications(seen: World) -> Iterator[str]:
 
 
 def _servers(seen: World) -> Iterator[str]:
-    """Check I3: a server on a dedicated host, or on its way there, named its pcloud."""
+    """Check I3: a server on a dedicated host, or on its way there, named the host's pcloud."""
     ids = {each["name"]: host_id for host_id, each in seen.hosts.items()}
     places = [(uuid, each["host"]) for uuid, each in seen.servers.items()]
     for move in seen.moves:

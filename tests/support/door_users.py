@@ -69,7 +69,7 @@ class DoorUser:
         return self.places()[uuid]
 
     def stored(self, **volume: Any) -> str:
-        """Make a volume, and return its id when it is there."""
+        """Make a volume, and return its id when the volume is available."""
         usual = {"size": 1, "volume_type": "std"}
         made = self.ask("POST", f"{VOLUME}/volumes", {"volume": {**usual, **volume}}, status=202)
         uuid = str(made["volume"]["id"])

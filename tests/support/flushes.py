@@ -14,7 +14,8 @@ from innkeeper.store.transactions import Store, Tx
 class Flushes(Store):
     """A store that calls ``flush`` before each commit, and fails if that raises an error.
 
-    After :class:`Doubtful`, the commit succeeds nevertheless. Planning ahead has begun by then.
+    If ``flush`` raises :class:`Doubtful`, the commit succeeds, and then the error is raised.
+    When ``flush`` is called, planning ahead has already begun.
     """
 
     def __init__(self, store: Store, flush: Callable[[], None]) -> None:

@@ -124,7 +124,7 @@ def draw_used(dice: Random, inventory: Inventory) -> int:
 
 
 def draw_query(dice: Random, forest: Forest, *, is_newest: bool = True) -> CandidateQuery:
-    """Draw a search that the newest version allows, or, without ``is_newest``, an older version.
+    """Draw a search of the newest version or, without ``is_newest``, of an older version.
 
     Older versions are for clients that do not know trees of providers.
     """
@@ -306,7 +306,7 @@ def move(dice: Random, forest: Forest) -> Forest:
 
 
 def mark(dice: Random, forest: Forest) -> Forest:
-    """Replace a provider's traits; it may begin or cease to share."""
+    """Replace a provider's traits; the provider may begin or cease to share."""
     one = dice.choice(forest)
     return edited(forest, replace(one, traits=some(dice, (*TRAITS, SHARES), 3)))
 

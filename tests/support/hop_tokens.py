@@ -30,9 +30,9 @@ def token(  # noqa: PLR0913 - a hop token has that many facts
     visited: Sequence[str] | None = None,
     seconds_ago: float = 0.0,
 ) -> str:
-    """Return a token for one request. With ``of_path`` it is for another path.
+    """Return a token for one request; ``of_path`` replaces the path for which it is valid.
 
-    ``visited`` are the zones on the way, by default one that nobody knows.
+    ``visited`` are the zones that the request has passed: by default, one unknown zone.
     """
     issued_at = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=seconds_ago)
     claims = HopClaims(

@@ -74,7 +74,7 @@ def near(text: str) -> Network:
 def with_servers(
     table: HostTable, servers: Mapping[str, Mapping[str, int]], busy: Mapping[str, int] = {}
 ) -> HostTable:
-    """Put servers of projects on hosts, by name; ``busy`` ones have a task. Returns the table."""
+    """Put servers on hosts; returns the table. ``busy`` counts those with a task, by host."""
     table.knows_servers = True
     for name, counts in servers.items():
         index = table.index_by_name[name]

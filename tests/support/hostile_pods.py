@@ -37,7 +37,7 @@ POOL = {"total_capacity_gb": 50.0, "free_capacity_gb": 20.0, "allocated_capacity
 
 @dataclass(slots=True)
 class HostilePod:
-    """A pod. ``answers`` has other answers, by the path; a function is called for each request."""
+    """A pod. ``answers`` overrides its answers by path, with bytes or a function of the request."""
 
     zone: HostileZone
     answers: dict[str, Raw | Callable[[SeenRequest], Raw]] = field(default_factory=dict)

@@ -67,9 +67,9 @@ class SeenRequest:
 
 @dataclass(slots=True)
 class HostileZone:
-    """A child zone. ``answers`` says how it answers; without one it behaves well.
+    """A child zone. If ``answers`` returns ``None`` for a request, the zone behaves well.
 
-    ``begin`` is called with each request first.
+    Before each answer, ``begin`` is called with the request.
     """
 
     port: int = 0
@@ -97,7 +97,7 @@ class HostileZone:
 
 
 def behaved(asked: SeenRequest) -> Any:
-    """Return the body with which a child answers that means well, and has all room."""
+    """Return the body of the answer of a well-behaved child zone, which always has room."""
     if asked.path == "/zones/select":
         return {"weights": offers(asked.body["server"]["max_count"])}
     if asked.path == "/zones/undo":
@@ -110,7 +110,7 @@ def behaved(asked: SeenRequest) -> Any:
 
 
 def ids_in(create: Any) -> list[str]:
-    """Return the ids of the servers in a body that has servers built, with or without entries."""
+    """Return the ids of the servers that a create request names, with or without entries."""
     told = create["zone"]
     return [each["id"] for each in told["entries"]] if "entries" in told else told["servers"]
 

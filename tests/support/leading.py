@@ -1,4 +1,4 @@
-"""Several services on one database, of which one leads, and the others forward their writes."""
+"""Several services on one database: one leads, and the others forward their writes to it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def forwards(service: Started) -> dict[str, int]:
 
 
 def eventually(is_so: Callable[[], bool], within_s: float = WITHIN_S) -> None:
-    """Wait until it is so."""
+    """Wait until ``is_so`` returns true; fail after ``within_s``."""
     deadline_s = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < deadline_s

@@ -125,7 +125,7 @@ class LeaseOperator:
     ) -> Lease:
         """Create a lease that starts and ends so many seconds from now.
 
-        The warning is due at ``warned``. With ``marked``, an event of this type is due as well.
+        The warning is due after ``warned`` seconds, and so is an event of the type ``marked``.
         """
         until = self.now + (FAR if end is None else timedelta(seconds=end))
         return self.make(

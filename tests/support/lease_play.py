@@ -36,7 +36,7 @@ Object = dict[str, Any]
 
 
 class AdvancedClock:
-    """The present time and what it was advanced by."""
+    """The present time, plus the time by which the test has advanced it."""
 
     def __init__(self) -> None:
         self.ahead = timedelta()
@@ -152,7 +152,7 @@ class LeasePlay:
         assert HOST in self.aggregates()["freepool"]
 
     def keeps_no_host(self) -> bool:
-        """Remove all hosts for leases that no lease has. Return whether none is left."""
+        """Remove the hosts that no lease holds from the freepool. Return whether it is empty."""
         for each in self.must("GET", HOSTS)["hosts"]:
             self.ask("DELETE", f"{HOSTS}/{each['id']}")
         return bool(self.must("GET", HOSTS)["hosts"] == [])
@@ -160,7 +160,7 @@ class LeasePlay:
     # -- servers -----------------------------------------------------------------------------
 
     def boot(self, flavor: str = "1", **hints: str) -> Object:
-        """Create a server; return it as it is in the end."""
+        """Create a server, and return it once it is ``ACTIVE`` or ``ERROR``."""
         server = {
             "name": "s",
             "flavorRef": flavor,

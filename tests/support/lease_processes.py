@@ -21,9 +21,9 @@ class Died(Exception):
 
 
 class MortalWriter(Writer):
-    """Carries out writes, and counts them; after ``commits_left`` of them the process dies.
+    """Carries out writes, and counts them; after ``commits_left`` writes the process dies.
 
-    Others act ``before`` each of them.
+    ``before`` is called before each write: there, other processes act.
     """
 
     commits_left: int | None = None

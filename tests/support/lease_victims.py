@@ -1,4 +1,4 @@
-"""The program of processes that run a periodic task for leases, and are killed while they do.
+"""The program of processes that are killed while they run a periodic task for leases.
 
 It reads lines of JSON: the folder of a cloud, the time, the names of periodic tasks, and after how
 many statements the process dies. It forks for each line, and answers a line with the exit status
@@ -28,7 +28,7 @@ from tests.support.clouds import Cloud, Numbers
 
 STOP_S = 10.0
 NEVER = 0
-"""As a number of statements: the process survives."""
+"""With this number of statements, the process survives."""
 KILLED = -signal.SIGKILL
 NOWHERE = "http://127.0.0.1:9/"
 """Notifications stay in the store, where tests count them."""

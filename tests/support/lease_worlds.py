@@ -244,7 +244,7 @@ class LeaseWorld:
         return Minutes(plain, holds, frozenset(ignored))
 
     def is_ending(self, parts: Mapping[int, Row], hold: Row) -> bool:
-        """Return whether a hold's reservation was removed from its lease, and only waits."""
+        """Return whether a hold's reservation was removed from its lease, and is still ending."""
         return bool(parts[hold["reservation_id"]]["state"] == "ending")
 
     # -- judgement -------------------------------------------------------------------------
@@ -288,7 +288,7 @@ class LeaseWorld:
                 assert set(held.values()) <= {0, 1}
 
     def judge_servers(self) -> None:
-        """Assert that servers on hosts for leases are in reservations, as many as may be."""
+        """Assert that each server on a host for leases is in a reservation that allows it."""
         parts = {each["uuid"]: each for each in self.rows(leases.reservations)}
         owners = {each["id"]: each for each in self.rows(leases.leases)}
         counts: Counter[tuple[str, str]] = Counter()

@@ -22,7 +22,7 @@ from tests.support.moves import OTHER, Movers
 COMING = frozenset(
     {OrderKind.ARRIVE, OrderKind.EXPECT, OrderKind.EVACUATE, OrderKind.UNSHELVE, OrderKind.RESIZE}
 )
-"""Orders from whose start on the host may have the server, or the server's new size."""
+"""Orders that may put the server, or its new size, on the host as soon as they start."""
 GOING = frozenset({OrderKind.DESTROY, OrderKind.OFFLOAD})
 FAILS = 0.15
 

@@ -1,4 +1,4 @@
-"""A freepool in plain Python, minute by minute: what the calendar's answers are compared with."""
+"""A freepool in plain Python, minute by minute. Tests compare the calendar's answers with it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Minutes:
     ignored: frozenset[int] = field(default_factory=frozenset)
 
     def calendar(self) -> Calendar:
-        """Return the same as columns."""
+        """Return the same hosts and holds as columns."""
         calendar = Calendar()
         hosts = [
             CalendarHost(
@@ -87,7 +87,7 @@ class Minutes:
         return np.array([each.usable for each in self.hosts], dtype=np.bool_)
 
     def others(self, row: int, minute: int) -> Iterator[PlainHold]:
-        """Give the holds of a host in a minute that are not ignored."""
+        """Return the holds of a host in a minute, without the ignored ones."""
         for each in self.holds:
             is_there = each.row == row and each.start <= minute < each.end
             if is_there and each.reservation not in self.ignored:
@@ -180,7 +180,7 @@ class Minutes:
             for minute in range(start, end):
                 for name, amount in taken.items():
                     most = self.hosts[row].capacities[name]
-                    # The holds of others may already be too many.
+                    # Other holds may already overbook the host.
                     assert not amount or self.used(row, minute, name) + amount <= most
 
 

@@ -179,7 +179,7 @@ class Movers:
         return output
 
     def tell(self, kind: str, uuid: ServerId, fault: str | None = None) -> str:
-        """Report the result of the one order of this kind about a server; returns its host."""
+        """Report the result of a server's only order of this kind; returns the order's host."""
         (order,) = [each for each in self.waiting(kind) if each.server_uuid == uuid]
         assert self.settle(order, fault)
         return order.host

@@ -207,7 +207,7 @@ class PcloudOperator:
         self.act(uuid, lambda tx, pcloud, context: pclouds.update(tx, pcloud, facts, context))
 
     def delete(self, uuid: str, *, by_aggregate: bool, is_forced: bool = False) -> None:
-        """Delete a pcloud; by force even if shelved servers could return to no other place."""
+        """Delete a pcloud; with force, even if its shelved servers then cannot return anywhere."""
         if by_aggregate:
             self.forget(self.row_of(uuid))
         else:
@@ -219,7 +219,7 @@ class PcloudOperator:
             )
 
     def allocate(self, uuid: str, *requests: HostRequest) -> None:
-        """Allocate a host, or as many of several as there are."""
+        """Allocate one host; of several requests, as many as free hosts allow."""
         if len(requests) == 1:
             self.act(
                 uuid, lambda tx, pcloud, context: hosts.allocate(tx, pcloud, requests[0], context)

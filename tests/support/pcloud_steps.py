@@ -61,7 +61,7 @@ class Steps:
         return self.dice.random() < 0.5
 
     def do_one(self, acts: Mapping[Callable[[], Any], int]) -> None:
-        """Do one of these, with their relative frequencies."""
+        """Do one of these steps, chosen by their relative frequencies."""
         (act,) = self.dice.choices(list(acts), list(acts.values()))
         act()
 

@@ -1,4 +1,4 @@
-"""The rules of pods for one pod at a time, written without columns, and a history in a list."""
+"""The rules of pods in plain Python, for one pod at a time, with the bindings in a list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from innkeeper.domain.pods import KINDS, Pod, PodRequest
 
 
 def passes(pod: Pod, used: Mapping[str, float] | None, request: PodRequest, *, bound: bool) -> bool:
-    """Whether a pod may take a request. ``used`` is of a total of 100; ``None``: not measured."""
+    """Whether a pod may take a request; ``used`` is of 100, or ``None`` if it was not measured."""
     if request.az_name not in (None, pod.az_name) or pod.group != request.group:
         return False
     if pod.is_in_maintenance or pod.id in request.refused:
@@ -78,7 +78,7 @@ class PlainPods:
         for pod_id in bound:
             if pod_id in [each.id for each in fit]:
                 return self.pods[pod_id]
-        # The first of the highest.
+        # Among equal weights, the first pod is chosen.
         return max(fit, key=lambda each: weight(each, self.pods.values()), default=None)
 
     def bind(self, request: PodRequest) -> Pod | None:

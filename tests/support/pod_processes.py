@@ -1,4 +1,4 @@
-"""Runs a service that administers pods, as several processes, and real zones that are its pods."""
+"""Runs several processes of a service that administers pods. Its pods are real zones."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Door:
         self.processes[process].process.wait(service_processes.STOP_WITHIN_S)
 
     def restart(self, process: int = 0) -> None:
-        """Start a process again that was killed, at the same address."""
+        """Start a killed process again, at the same address."""
         old = self.processes[process]
         old.http.close()
         new = service_processes.started(self.folder, self.settings, *WORDS, port=old.port)

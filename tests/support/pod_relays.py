@@ -1,4 +1,4 @@
-"""A door over two pods, of which one service of the first is behind a relay."""
+"""A door over two pods. One service of the first pod is behind a relay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How SQLite carries out queries: which indexes it searches, and what it reads as a whole."""
+"""How SQLite carries out queries: which indexes it searches, and which tables it scans."""
 
 from __future__ import annotations
 

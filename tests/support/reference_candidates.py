@@ -127,7 +127,7 @@ class Look:
         return [each for each in self.forest if self.root(each.number) == root]
 
     def is_lent(self, one: PlainProvider, anchor: int) -> bool:
-        """Whether a provider of another tree shares with a provider of the anchor's."""
+        """Whether a provider of another tree shares with a provider of the anchor's tree."""
         if SHARES not in one.traits or self.root(one.number) == anchor:
             return False
         return any(one.aggregates & each.aggregates for each in self.tree(anchor))

@@ -93,7 +93,7 @@ class Run:
             os.close(self._lock)
 
     def end(self, *, keeps_tests: bool) -> list[str]:
-        """Stop the processes that tests left behind, and remove the folder; returns their names.
+        """Stop leftover processes of tests, and remove the folder; returns the processes' names.
 
         With ``keeps_tests``, the folders of tests are kept until the next run, which also stops
         processes that do not stop now. A second call changes nothing.

@@ -33,7 +33,7 @@ def serve() -> int:
 
 
 def _words_of_a_fork(control: socket.socket) -> Sequence[str] | None:
-    """Answer messages; returns in each fork, and with ``None`` in the process itself."""
+    """Answer messages. Returns a command's words in each fork, and ``None`` in the parent."""
     while message := socket.recv_fds(control, MESSAGE_BYTES_MAX, len(STREAMS)):
         text, files, _, _ = message
         if not text:

@@ -25,8 +25,9 @@ def give_programs_defaults(*, is_worker: bool) -> None:
 
     Call it in the main thread of each process that runs tests, with ``is_worker`` if another
     process distributes the tests. A terminal sends its signals to a whole process group, and the
-    children no longer ignore them. Where the run ignores them, such a process leaves the group.
-    A process that is not a worker stays while SIGINT is to reach it.
+    children no longer ignore them. If the run ignores these signals, the process leaves the group,
+    so that they miss its children. A process that is not a worker leaves it only if the run ignores
+    SIGINT.
     """
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     shielded = {each for each in signal.valid_signals() if _is_ignored(each)} | blocked

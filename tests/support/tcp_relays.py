@@ -13,7 +13,7 @@ READ_BYTES = 65536
 
 @dataclass(slots=True)
 class TcpRelay:
-    """Passes bytes between clients and a port. ``down`` goes to the port, and ``up`` comes back.
+    """Passes bytes between clients and a port: ``down`` to the port, and ``up`` back.
 
     The bytes of each connection are in one element, if the relay ``is_recording``.
     """

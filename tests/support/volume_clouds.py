@@ -156,7 +156,7 @@ class VolumeCloud:
         return [each.kind for each in self.orders()]
 
     def settle(self, order: WorkOrder, *, is_ok: bool = True, now: datetime = NOW) -> bool:
-        """Report an order's result; gives whether it is new."""
+        """Report an order's result; returns whether the result is new."""
         result = Result(order.id, is_ok, "" if is_ok else "broken")
         answers = self.cloud.write(lambda tx: work.record(tx, AGENT.id, [result], now))
         return bool(answers[0][1])

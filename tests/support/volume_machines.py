@@ -118,8 +118,8 @@ class VolumeMachines(Machines):
     def loose(self, abandoned: set[tuple[str | None, ServerId]]) -> Iterator[str]:
         """Yield volumes that are connected without an attachment, or without data.
 
-        Another server might get such a volume. Left out are servers that were abandoned on a host
-        that was down.
+        Another server might get such a volume. Servers that were abandoned on a host that was down
+        are left out.
         """
         known = self._attachments()
         for (host, server), mine in self.connected.items():

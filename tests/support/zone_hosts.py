@@ -27,7 +27,7 @@ PLENTY = 1_000_000
 def report(zone: RunningZone, hosts: Mapping[str, tuple[int, float]]) -> list[str]:
     """Report hosts to a zone. Return the ids of their providers.
 
-    Each host has a number of servers of the flavor for which its memory is enough, and a cost.
+    ``hosts`` maps each name to the number of servers that fit, by memory, and the host's cost.
     """
     made = zone.call("POST", "/os-agents", {"agent": {"name": "rack", "driver": "fake"}})
     assert made.is_success, made.text

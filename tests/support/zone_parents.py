@@ -18,7 +18,7 @@ FLAVOR: Mapping[str, Any] = {"id": "v1", "name": "v1", "ram": 64, "vcpus": 1, "d
 DEFINITIONS = {
     "flavor": {"id": 0, "flavor_id": "v1", "name": "v1", "vcpus": 1, "memory_mb": 64, "disk_gb": 1}
 }
-"""What a parent says of the flavor of all servers."""
+"""The definition of all servers' flavor, which a parent sends along."""
 Send = Callable[..., Any]
 """Sends a request to a service: the method, the path, the token, and more."""
 
@@ -42,7 +42,7 @@ class Parent:
     def present(
         self, token: str, method: str, path: str, body: Any = None, *, at: Send | None = None
     ) -> httpx.Response:
-        """Send a request with a token that was made for any request."""
+        """Send a request with this token, which may have been made for another request."""
         headers = {"openstack-api-version": NEWEST, "content-type": "application/json"}
         send = at or self.send
         raw = raw_of(body)
@@ -77,7 +77,7 @@ class Parent:
         return self.ask("POST", "/servers", body, **more)
 
     def undo(self, *ids: str, **claims: Any) -> list[str]:
-        """Let the child have none of these servers. Return those that are gone."""
+        """Have the child undo these servers. Return those that are gone."""
         body = {"servers": list(ids)}
         answer = self.ask("POST", "/zones/undo", body, project=None, **claims)
         assert answer.status_code == httpx.codes.OK, answer.text
@@ -96,12 +96,12 @@ def wanted(**more: Any) -> dict[str, Any]:
 
 
 def told(**more: Any) -> dict[str, Any]:
-    """Return what a parent says beside the body of its user."""
+    """Return what a parent adds to the body of its user's request."""
     return {"definitions": DEFINITIONS, **more}
 
 
 def parent_of(send: Send, name: str, **fields: Any) -> Parent:
-    """Let a zone use the zone that ``send`` reaches."""
+    """Register a new zone parent at the zone that ``send`` reaches."""
     body = {"zone_parent": {"name": name, **fields}}
     made = send("POST", COMPUTE + PARENTS, "admin", json=body)
     assert made.status_code == httpx.codes.CREATED, made.text

@@ -35,7 +35,7 @@ FAST = {"zone_poll_interval_s": "0.5", "zone_failures_to_offline": "2"}
 
 @dataclass(slots=True)
 class RunningZone:
-    """One zone: its process, or the last one, and what it is started with."""
+    """One zone: its present or last process, and the settings with which it starts."""
 
     name: str
     folder: Path
@@ -176,7 +176,7 @@ class ZoneTree:
         self[name].service.process.send_signal(signal.SIGCONT)
 
     def restart(self, name: str, settings: Mapping[str, str] | None = None) -> None:
-        """Start a zone again that was stopped or killed, at the same address."""
+        """Start a stopped or killed zone again, at the same address."""
         zone = self[name]
         zone.service.http.close()
         zone.settings |= settings or {}

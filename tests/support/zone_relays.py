@@ -21,8 +21,8 @@ class Relay:
 
     ``requests`` has the methods, paths and bodies of all requests.
 
-    A held request passes to the child before, or does not at all. It is answered when it is
-    released, or never.
+    A held request may pass to the child first. When it is released, it is answered or its
+    connection is closed.
     """
 
     def __init__(self, child: str) -> None:
@@ -51,7 +51,7 @@ class Relay:
         self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def hold(self, path: str, *, passes: bool, answers: bool = False) -> threading.Event:
-        """Answer no ``POST`` of this path any more. The event is set when one came, or passed."""
+        """Hold each ``POST`` of this path; the returned event is set when one was received."""
         self._held[path] = passes
         self._answers = answers
         self._seen[path] = threading.Event()
@@ -59,9 +59,9 @@ class Relay:
         return self._seen[path]
 
     def answer(self, method: str, path: str, raw: bytes, *, passes: bool = False) -> None:
-        """Answer requests below a path with these bytes. With ``passes``, the child has them too.
+        """Answer requests below a path with these bytes; with ``passes``, the child gets them too.
 
-        Bytes that end too early are followed by nothing, for a while.
+        After an unfinished answer, the connection stays open for a while.
         """
         self._instead.append((method, path, raw, passes))
 

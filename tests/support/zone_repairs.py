@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def carry_out(zone: Running, work: Callable[[ZoneTree, TreeBooter], Awaitable[T]]) -> T:
-    """Run something in an event loop, as the threads of the program do. It is always due."""
+    """Run work in an event loop, as the program's threads do. Polls are always due."""
     neighbours = zone.service.site.neighbours
     assert neighbours is not None
 

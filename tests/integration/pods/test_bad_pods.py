@@ -1,4 +1,4 @@
-"""A door over pods that are killed, paused, slow, full, or that lie or refuse the door's password.
+"""A door over bad pods: killed, paused, slow, full, lying, or refusing the door's password.
 
 Two pods are real clouds. The third pod answers as a test wants, in an availability zone of its own.
 Answers that no cloud should give are in ``tests/integration/test_door_answers.py``.
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 OK, BAD, FORBIDDEN, MISSING, CONFLICT, AWAY = 200, 400, 403, 404, 409, 503
 TIMEOUT_S = 2.0
 MARGIN_S = 10.0
-"""What a request may take on a busy machine beside the time for a pod."""
+"""On a busy machine, a request may take so much longer than the time for a pod."""
 SETTINGS = {
     **GATEWAY,
     "pod_request_timeout_s": str(TIMEOUT_S),
@@ -41,9 +41,10 @@ UUID = "11111111-1111-4111-8111-111111111111"
 
 @dataclass(slots=True)
 class Odd:
-    """What the pod that answers as a test wants does with creates and other requests for servers.
+    """The pod that answers requests for servers as a test wants.
 
-    ``creates`` counts the creates that it got. Its lists have what it ``kept``.
+    ``create`` and ``read`` answer creates and other requests. ``creates`` counts the creates, and
+    ``kept`` are the servers of its lists.
     """
 
     pod: HostilePod
@@ -53,7 +54,7 @@ class Odd:
     creates: int = 0
 
     def answer(self, asked: SeenRequest) -> Raw:
-        """Answer as a cloud that means well, but for what the test wants."""
+        """Answer as the test wants, and otherwise like a well-behaved cloud."""
         path = asked.path.removeprefix("/v3") if "auth/tokens" in asked.path else asked.path
         if path == "/auth/tokens":
             return self.pod.token()
@@ -70,7 +71,7 @@ class Odd:
         return self.pod.answer(asked)
 
     def behave(self) -> None:
-        """Mean well again."""
+        """Behave well again."""
         self.create = self.read = None
         self.kept.clear()
         self.creates = 0
@@ -167,7 +168,7 @@ def test_a_paused_pod_makes_what_it_got_at_most_once_when_it_goes_on(cloud: Clou
         assert user.used() == 2, "what may have been made counts"
         within_s(MARGIN_S, other.boot)
         at.wait_for_state("p1", "down")
-        # Longer than the door is in doubt about a create.
+        # This is longer than the door leaves a create undecided.
         time.sleep(5 * TIMEOUT_S)
         assert begun["id"] in [each["id"] for each in user.routings()]
     finally:
@@ -274,7 +275,7 @@ def test_a_pod_that_revokes_the_doors_password_is_away_until_it_has_the_new_one(
         assert asked_again(refused), refused.text
         assert user.ask("GET", f"{COMPUTE}/servers")["is_partial"] is True
         assert user.places() == {there: "own"}
-        # The pod may let the door wait, because it came with a wrong password too often.
+        # The pod may make the door wait, because the door sent a wrong password too often.
         wait_for(
             "the new password is stored",
             lambda: at.set("own", password="another password").status_code == OK,

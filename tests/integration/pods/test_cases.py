@@ -1,8 +1,7 @@
 """Cases that a door to pods must get right, as one door over real clouds.
 
-The numbers are those of the list that was made from the faults of the original design. The pods p1,
-p2 and p3 are for general work, p4 to p6 for special work, and p7 is in another availability zone.
-The cases:
+The numbers are those of a list of the original design's faults. The pods p1, p2 and p3 are for
+general work, p4 to p6 for special work, and p7 is in another availability zone. The cases:
 
 - 1: ``tests/scenarios/pods/pods.yaml``: names of pods, bodies, and who may add pods.
 - 2: here: a pod in use stays; ``tests/systems/pods/test_pods.py``.
@@ -54,7 +53,7 @@ SLOWLY = {
     "pod_failures_to_offline": "100",
     "quota_instances": "-1",
 }
-"""Pods are measured when a test wants it, and no pod is down because the machine is busy."""
+"""Pods are measured only when a test wants it, and do not count as down on a busy machine."""
 CLOUDS: Mapping[str, tuple[str, ...]] = {
     "one": ("p1",),
     "two": ("p2",),
@@ -379,7 +378,7 @@ def test_case_18_what_several_requests_need_is_made_once_in_a_pod(at: Door) -> N
 def test_case_19_a_door_that_dies_leaves_one_binding_and_no_create_without_a_place(
     at: Door,
 ) -> None:
-    """Each round kills the door a little later after its clients began."""
+    """In each round, the door is killed a little later after its clients have begun."""
     for number in range(KILLS):
         user = DoorUser(at, f"c19-{number}")
         with ThreadPoolExecutor(4) as clients:

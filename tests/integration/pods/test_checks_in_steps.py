@@ -1,4 +1,4 @@
-"""The periodic check of many pods, and of those that do not answer it."""
+"""The periodic check of many pods, some of which do not answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(300)
 
 SERVERS = "/servers/detail"
 PATIENCE_S = 1.0
-"""So long a list waits for one more than there may be at once."""
+"""How long a list waits for a further list, which must not be requested at the same time."""
 
 
 @pytest.fixture
@@ -30,13 +30,13 @@ def door(tmp_path: Path) -> Iterator[Running]:
 
 
 def logged_in(pod: HostilePod) -> Callable[[SeenRequest], Raw]:
-    """Let a pod answer to logins at the address that the door makes of its own."""
+    """Return an answer for the login path that the door derives from a pod's address."""
     return lambda _: pod.token()
 
 
 @pytest.fixture
 def pods(door: Running) -> Iterator[list[HostilePod]]:
-    """One pod more than are compared at once."""
+    """Pods: one more than the door compares at the same time."""
     with ExitStack() as ends:
         made = [ends.enter_context(hostile_pod()) for _ in range(PODS_AT_ONCE + 1)]
         for number, pod in enumerate(made):

@@ -1,4 +1,4 @@
-"""A pod that does not answer costs lists its deadline once, long before it counts as down."""
+"""A pod that does not answer delays only the first list, long before the pod counts as down."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[Door, Relay]]:
 
 
 def partial_lists(at: Door) -> list[str]:
-    """Return the lists that say that they lack rows."""
+    """Return the paths of the lists that say that they lack rows."""
     answers = {path: at.send("GET", path, headers=NEWEST) for path in LISTS}
     assert {each.status_code for each in answers.values()} == {httpx.codes.OK}
     return [path for path, each in answers.items() if each.json().get("is_partial")]
@@ -65,7 +65,7 @@ def test_only_the_first_list_waits_for_a_silent_pod(pair: tuple[Door, Relay]) ->
     assert len(relay.requests) == waited
     assert at.pod("p1")["state"] == "up"
     relay.release()
-    # A login that works again is as good as a poll.
+    # A login that works ends the outage, just like a poll.
     assert at.set("p1", password="another").is_success
     assert partial_lists(at) == []
     assert len(at.ask("GET", SERVERS)["servers"]) == 1

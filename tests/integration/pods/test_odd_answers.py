@@ -1,4 +1,4 @@
-"""Ids that cannot be stored, lists that change meanwhile, and paths that lead elsewhere."""
+"""Ids that cannot be stored, lists that change between pages, and paths that lead elsewhere."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def door(tmp_path: Path, pod: HostilePod) -> Iterator[Running]:
 
 
 def remember(door: Running, uuid: str) -> None:
-    """Let a project have a server in the pod."""
+    """Record a server of a project in the pod."""
     pod_id = door.call("GET", f"{PODS}/pods").json()["pods"][0]["pod_id"]
     routing = {"top_id": uuid, "bottom_id": uuid, "pod_id": pod_id, "project_id": "acme"}
     body = {"routing": {**routing, "resource_type": "server"}}

@@ -29,7 +29,7 @@ def door(tmp_path: Path) -> Iterator[Running]:
 
 
 def refusing(pod: HostilePod) -> HostilePod:
-    """Let a pod have everything but room for volumes."""
+    """Let a pod have everything except room for volumes."""
     full = http({"overLimit": {"message": "no room", "code": 413}}, 413)
     pod.answers |= {
         "/v3/auth/tokens": lambda _: pod.token(),
@@ -41,7 +41,7 @@ def refusing(pod: HostilePod) -> HostilePod:
 
 @pytest.fixture
 def pods(door: Running) -> Iterator[list[HostilePod]]:
-    """One pod more than are asked."""
+    """Pods: one more than the door asks for a request."""
     with ExitStack() as ends:
         made = [refusing(ends.enter_context(hostile_pod())) for _ in range(PODS_MAX + 1)]
         for number, pod in enumerate(made):

@@ -1,4 +1,4 @@
-"""A pod that answers slowly counts as late only if it does not even answer for the first page."""
+"""A slow pod counts as late only if it does not answer the request for the first page."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ BEGUN = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n"
 
 
 def second_page_drips(asked: SeenRequest) -> Raw:
-    """Answer with a page that others follow, and then with bytes that never end."""
+    """Answer with a page that has a next page; the next page never ends."""
     if "marker=" in asked.query:
         return drip(BEGUN)
     return http({"attachments": [{"id": "a"}], "attachments_links": [{"rel": "next"}]})
 
 
 def is_asked_again(door: Running) -> bool:
-    """List the attachments in the only pod, in vain. Return whether the next list asks the pod."""
+    """List the only pod's attachments, which fails. Return whether the next list asks the pod."""
     clouds = door.service.site.pods
     assert clouds is not None
 

@@ -1,8 +1,8 @@
-"""Nothing that one zone keeps to itself can be read in the bytes that cross a boundary.
+"""No secret of a zone can be read in the bytes that cross a boundary between zones.
 
-The root has the child middle, and middle has the child leaf. Each has one host with an agent, and
-another one that takes no servers. A relay at each boundary records all bytes. The middle grants the
-root all roles, and the leaf only the usual ones.
+The root has the child middle, and middle has the child leaf. Each zone has one host with an agent,
+and another host that takes no servers. A relay at each boundary records all bytes. The middle
+grants the root all roles, and the leaf only the usual ones.
 """
 
 from __future__ import annotations
@@ -293,13 +293,13 @@ def test_case_6_no_byte_tells_what_the_other_side_keeps_to_itself(world: World) 
         root.call("DELETE", f"/servers/{uuid}", token="admin")
     for child in BELOW.values():
         assert crossing(world, child) == {}, child
-    # What the search can find, it finds.
+    # The search itself works: it finds ids that do cross.
     up = b"".join(bytes(each) for each in world.relays["middle"].up)
     assert seen_in([up], {ids[0], "in-leaf"}) == {ids[0], "in-leaf"}
 
 
 def crossing(world: World, child: str) -> dict[str, str]:
-    """Return what crossed the boundary above a child and must not, and where it is stored."""
+    """Return what wrongly crossed the boundary above a child, and where it is stored."""
     tree, relay, place = world.tree, world.relays[child], ZONES.index(child)
     assert relay.down and relay.up
     # A request names the address that the parent knows, which is the relay's.
@@ -309,7 +309,8 @@ def crossing(world: World, child: str) -> dict[str, str]:
     ports += [each.port for each in world.relays.values()]
     never = {"127.0.0.1", "instance-0", "rack-", *world.passwords}
     never |= {zone.settings[KEY] for zone in tree.zones.values()} | {f":{port}" for port in ports}
-    # The administrator names hosts of the zones below in some requests, which go down unchanged.
+    # In some requests, the administrator names hosts of the zones below. These names go down
+    # unchanged.
     hosts = {BEARER, *map(spare, ZONES)}
     rows = {number for each in told for number in ROW.findall(each)}
     found = {number.decode(): "the number of a row" for number in rows}

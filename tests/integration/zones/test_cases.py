@@ -1,6 +1,6 @@
 """Cases that a tree of zones must get right.
 
-The numbers are those of the list that was made from the faults of the original design. The cases:
+The numbers are those of a list of the original design's faults. The cases:
 
 - 1: ``test_selects.py``: offers of all zones in order, with only a weight and an entry.
 - 2: ``test_selects.py``: offset and scale; with the numbers of the list: here.
@@ -65,7 +65,7 @@ FLAVOR = {"id": "gb", "name": "gb", "ram": GB, "vcpus": 1, "disk": 1}
 SIZES = {"root": {"middling": 20}, "kid": {"small": 10, "large": 30}}
 """The memory of the hosts of each zone, in GB."""
 DOWN_S = 20.0
-"""The clocks of two zones may differ by less than half a minute."""
+"""Hosts count as down so soon because the clocks of two zones may differ by half a minute."""
 KEYS_TRIED = 100_000
 
 
@@ -170,7 +170,7 @@ TOLD = {
     (1000.0, 1.0): (120, 2, 122, 123),
     (0.0, 1000.0): (130, 131, 132, 3),
 }
-"""What children with these offsets and scales answer, not in order."""
+"""The weights that children with these offsets and scales answer, not sorted."""
 MERGED = [1, 111, 112, 113, 1002, 1120, 1122, 1123, 3000, 130_000, 131_000, 132_000]
 
 
@@ -199,7 +199,7 @@ def sealed(sealer: Sealer, drawn: random.Random) -> str:
 
 
 def test_case_5_no_random_key_opens_an_entry() -> None:
-    """Each key is tried as if the entry named it, because other ids are refused before."""
+    """The entry names each tried key, because another key's id is refused earlier."""
     drawn = random.Random(5)  # noqa: S311
     right = drawn.randbytes(KEY_BYTES)
     entry = sealed(Sealer("east", [right], 60.0), drawn)
@@ -219,7 +219,7 @@ def test_case_15_silent_hosts_of_a_child_are_not_chosen_nor_told(tmp_path: Path)
     with pair(tmp_path, clock, spread=False) as made:
         assert len(made.plan(own + below)) == own + below
         assert hosts_of(made.kid) == len(SIZES["kid"])
-        # Nobody asks the child in the meantime.
+        # No request reaches the child in the meantime.
         clock.moved = timedelta(seconds=DOWN_S + 1)
         assert len(made.plan(own + below)) == own
         assert hosts_of(made.kid) == 0

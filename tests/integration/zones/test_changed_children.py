@@ -43,13 +43,13 @@ def change(world: Family, **fields: Any) -> httpx.Response:
 
 
 def shown(world: Family) -> Any:
-    """Return what the zone knows of its child."""
+    """Return the child zone as the zone shows it."""
     (child,) = world.ask("GET", "/zones/detail").json()["zones"]
     return child
 
 
 def once(work: Callable[[], object], path: str) -> Callable[[SeenRequest], None]:
-    """Return what does some work in the first request with this path."""
+    """Return a function that does some work at the first request with this path."""
     todo = [work]
 
     def begin(asked: SeenRequest) -> None:

@@ -147,7 +147,7 @@ def test_case_9_a_list_by_reservation_id_is_for_the_project_at_the_root(tree: Zo
     assert listed(root, query, OTHER) == []
     assert {each["tenant_id"] for each in listed(root)} == {"demo"}
     for name in ("a", "b", "c"):
-        # A project of the child itself has the same id.
+        # The child has a project of its own with the same id.
         assert listed(tree[name]) == listed(tree[name], query) == []
     uuid = held(tree["c"])[0]
     assert root.call("GET", f"/servers/{uuid}", token=OTHER).status_code == httpx.codes.NOT_FOUND

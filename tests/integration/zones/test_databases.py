@@ -33,7 +33,7 @@ BATCH = 5
 """More servers than fit in the root."""
 CALLERS, CUTS, BETWEEN_S = 3, 25, 0.12
 CUTTING_S = 240.0
-"""Longer than the cuts take on a machine with much other work."""
+"""This is longer than all cuts take on a busy machine."""
 ZONES = {"root": ("postgresql", 1), "kid": ("mariadb", 40)}
 """The database of each zone, and its number of hosts."""
 SETTINGS = {"zone_request_timeout_s": "5"}
@@ -124,7 +124,7 @@ class Callers:
     ends: threading.Event = field(default_factory=threading.Event)
 
     def work(self, number: int) -> None:
-        """Do so as a user of a project."""
+        """Send these requests as a user of a project."""
         token = f"user:project-{number}"
         while not self.ends.is_set():
             self._note("boot", self.root.boot(2, token=token))
@@ -162,9 +162,10 @@ def test_nothing_is_lost_or_built_twice_when_connections_are_cut(pair: Pair) -> 
     assert not [
         each for each in codes if each[1] not in FINE and each != ("tag", httpx.codes.NOT_FOUND)
     ], codes
-    # A cut plan lets the root leave the child out until it answers a poll.
+    # After a cut plan, the root leaves the child out until the child answers a poll.
     wait_for("the child is active", lambda: root.child("kid")["is_active"])
-    # More than fit in the root, so the child has some, whatever the clients deleted.
+    # The batch is larger than the root's room. So the child has servers, whatever the clients
+    # deleted.
     assert root.boot(BATCH).status_code == httpx.codes.ACCEPTED
 
     def agree() -> bool:

@@ -1,7 +1,7 @@
 """Trees of real zones with children that are dead, frozen, or back again.
 
-The root has the children a and b, with room for many servers everywhere. An answer within the limit
-of a call counts: a client would wait for it.
+The root has the children a and b, with room for many servers everywhere. Answers within the time
+limit of a call succeed, because a client would wait for them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 ROOM = {"root": (100, 30.0), "a": (100, 10.0), "b": (100, 20.0)}
 BATCH = 2
 BEFORE, AFTER = 2, 4
-"""How many rounds of requests happen before a child dies, and after it."""
+"""How many rounds of requests happen before a child dies, and after that."""
 HASTE = {**COSTLY, "zone_select_timeout_s": "1", "zone_request_timeout_s": "2"}
 """A frozen child costs a request at most this time."""
 MARGIN_S = 5.0
-"""What a request may take on a busy machine beside the time for a child."""
+"""On a busy machine, a request may take so much longer than the time for a child."""
 TRIES = 5
 LIMIT_S = 30.0
-"""Boots make three plans, each with a select, a create and an undo."""
+"""Boots make up to three plans, each with a select, a create and an undo."""
 OK, ACCEPTED = httpx.codes.OK, httpx.codes.ACCEPTED
 AWAY = httpx.codes.SERVICE_UNAVAILABLE
 MISSING = httpx.codes.NOT_FOUND
@@ -57,7 +57,7 @@ def is_active(tree: ZoneTree, name: str) -> bool:
 
 
 def home(tree: ZoneTree, name: str) -> str:
-    """Boot a server that gets a host in a child, which is the cheapest. Return its id."""
+    """Boot a server onto a host of this child, which is the cheapest. Return the server's id."""
     root = tree["root"]
     entry = next(each["blob"] for each in offers(root) if each["weight"] == ROOM[name][1])
     made = root.boot(blob=entry, return_reservation_id=False)

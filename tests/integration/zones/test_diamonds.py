@@ -1,4 +1,4 @@
-"""A zone that is reached on two ways: the root has the children a and b, and both have the child c.
+"""A zone with two parents: the root has the children a and b, and both have the child c.
 
 Only c has hosts.
 """
@@ -38,7 +38,7 @@ def boot(zone: RunningZone, hints: dict[str, Any]) -> str:
 
 
 def drained(tree: ZoneTree, name: str, *, is_so: bool) -> None:
-    """Let the root use a child for new servers, or not."""
+    """Set whether the root uses a child for new servers."""
     root = tree["root"]
     path = f"/zones/{root.child(name)['id']}"
     assert root.call("PUT", path, {"zone": {"draining": is_so}}).is_success

@@ -1,4 +1,4 @@
-"""Entries of child zones, which clients present at a parent, and which two parents fight for.
+"""Entries of child zones: clients present them at a parent, and two parents compete for room.
 
 The parents left and right have no hosts. Their only child is kid, which has one host.
 """
@@ -84,7 +84,7 @@ def test_case_4_an_entry_whose_server_is_deleted_boots_no_other(tree: ZoneTree) 
 
 
 def set_down(zone: RunningZone, *, is_down: bool) -> None:
-    """Say that the host of a zone is down, so that its servers are deleted at once, or is not."""
+    """Set whether a zone's host is down. If it is, its servers are deleted at once."""
     (row,) = zone.get("/os-services")["services"]
     answer = zone.call("PUT", f"/os-services/{row['id']}", {"forced_down": is_down})
     assert answer.is_success, answer.text
@@ -103,7 +103,7 @@ def test_case_4_a_modified_or_foreign_entry_boots_nothing(tree: ZoneTree) -> Non
 
 
 def flipped(sealed: str) -> list[str]:
-    """Return copies of an entry, each with another bit of one byte."""
+    """Return copies of an entry, each with one changed bit in another byte."""
     raw = base64.urlsafe_b64decode(sealed + "=" * (-len(sealed) % 4))
     found = []
     for place in {*range(0, len(raw), len(raw) // SAMPLES), len(raw) - 1}:

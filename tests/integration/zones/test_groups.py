@@ -205,7 +205,7 @@ def test_a_server_shows_its_group_and_only_its_project_sees_it(tree: ZoneTree) -
     assert hint["group"] not in {each["id"] for each in below}
     unknown = boot(root, 1, hint, token="other:other")
     assert unknown.status_code == httpx.codes.BAD_REQUEST
-    # In the child itself, the group of the parent is no group.
+    # For users of the child itself, the parent's group does not exist.
     for known in (hint["group"], *(each["id"] for each in below)):
         assert boot(c, 1, {"group": known}).status_code == httpx.codes.BAD_REQUEST
 

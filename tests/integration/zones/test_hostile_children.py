@@ -42,7 +42,7 @@ LINK = {"rel": "self", "href": "http://elsewhere.example.org/v2.1/servers/1"}
 RECORDED_WITHIN_S = 10.0
 MOMENT = "2026-01-01T00:00:00.000000"
 HELD_UP_S = 1.0
-"""The processor time that an answer may cost at most, of both sides and the test."""
+"""The most processor time that an answer may cost, including that of the child and the test."""
 DEEP = b"[" * 900 + b"]" * 900
 BROKEN: dict[str, Any] = {
     "no http": b"\x00\x01\x02",
@@ -81,7 +81,7 @@ BROKEN: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A zone with two hosts, its hostile child, and a server that nobody should ask."""
+    """A zone with two hosts, its hostile child, and a server that must get no request."""
 
     zone: Running
     child: HostileZone
@@ -104,7 +104,7 @@ class World:
         return self.ask("POST", "/servers", token, json=_wanted(count))
 
     def boot_below(self, token: str = USER) -> str:
-        """Boot a server in the child, which behaves for that long. Return its id."""
+        """Boot a server in the child, which behaves well during the boot. Return its id."""
         self.child.answers = lambda asked: None
         answer = self.boot(token=token)
         assert answer.status_code == httpx.codes.ACCEPTED, answer.text
@@ -113,7 +113,7 @@ class World:
         return uuid
 
     def boot_many(self, count: int) -> list[str]:
-        """Boot servers in the child, which behaves for that long. Return their ids."""
+        """Boot servers in the child, which behaves well during the boot. Return their ids."""
         self.child.answers = lambda asked: None
         self.child.asked.clear()
         assert self.boot(count).status_code == httpx.codes.ACCEPTED
@@ -135,7 +135,7 @@ class World:
             time.sleep(0.02)
 
     def usage(self, token: str = USER) -> int:
-        """Return how many servers a project has by its quota."""
+        """Return how many servers count in a project's quota."""
         limits = self.ask("GET", "/limits", token).json()["limits"]["absolute"]
         return int(limits["totalInstancesUsed"])
 
@@ -448,7 +448,7 @@ class Large:
         self.few = few
 
     def __call__(self, asked: SeenRequest) -> Raw:
-        """Return a page after the key in the query, which is too large for many servers."""
+        """Return the page after the key in the query. A page of many servers is too large."""
         query = parse_qs(asked.query)
         if "zone_key_of" in query:
             key = json.dumps([MOMENT, query["zone_key_of"][0]])
@@ -571,7 +571,7 @@ def test_a_slow_child_holds_up_nobody_else(world: World) -> None:
     for each in threads:
         each.start()
     assert all(waiting.acquire(timeout=30) for _ in threads)
-    # All requests to this child are taken, and the zone's own servers are served all the same.
+    # All places for requests to this child are taken, but the zone's own servers are still served.
     assert world.ask("GET", "/flavors").is_success
     assert world.ask("GET", f"/servers/{uuid}").status_code in (200, 503)
     assert len(world.select()["weights"]) == 2
@@ -618,7 +618,7 @@ def test_replayed_answers_build_nothing(world: World) -> None:
 
 
 def _undone(world: World) -> int:
-    """Return how many servers the child was asked for, and did not confirm to be gone."""
+    """Return how many servers the child was asked to undo, but did not confirm to be gone."""
     named = [
         each["id"]
         for asked in world.child.asked
@@ -631,7 +631,7 @@ def _undone(world: World) -> int:
 
 
 def test_a_large_answer_holds_up_nobody(world: World) -> None:
-    """To decode it would take seconds, in which this process answers nobody."""
+    """Decoding the answer in the event loop would block all other requests for seconds."""
     uuid = world.boot_below()
     large = http(b'{"servers": [' + b"[]," * 5_000_000 + b"[]]}")
     world.child.answers = lambda asked: large

@@ -1,4 +1,4 @@
-"""A zone parent that forges, replays and names what is not its own reaches nothing by that."""
+"""A zone parent that forges or replays tokens, or names others' servers, achieves nothing."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_parent_that_is_disabled_renewed_or_deleted_is_refused_at_once(world: 
     assert gone.status_code == httpx.codes.NO_CONTENT
     assert made.ask("GET", f"/servers/{uuid}", password=new).status_code == REFUSED
     assert world.seen(uuid), "its servers stay"
-    # A parent of the same name is another one, but its projects are the same.
+    # A new parent with the same name has another password, but the same projects.
     again = parent_of(world.kid.call, made.name)
     assert made.ask("GET", f"/servers/{uuid}", password=new).status_code == REFUSED
     assert again.ask("GET", f"/servers/{uuid}").status_code == OK

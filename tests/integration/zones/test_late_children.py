@@ -1,4 +1,4 @@
-"""A child zone that does not answer costs plans and lists their deadlines once.
+"""A child zone that does not answer delays only the first plan and the first list.
 
 That is long before it counts as inactive.
 """

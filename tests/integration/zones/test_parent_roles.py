@@ -82,7 +82,7 @@ def test_a_user_who_can_only_read_gets_no_more_from_what_was_granted(world: Worl
     uuid, *_ = built(made, roles=["member"])
     assert act(made, uuid, "lock", roles=["reader"]).status_code == FORBIDDEN
     assert act(made, uuid, "lock", roles=["reader", "auditor"]).status_code == FORBIDDEN
-    # A zone without roles has users without one.
+    # A zone parent without roles has users without roles.
     assert act(made, uuid, "lock", roles=[]).status_code == ACCEPTED
     assert act(made, uuid, "unlock", roles=["admin", "reader"]).status_code == ACCEPTED
 

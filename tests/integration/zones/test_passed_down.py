@@ -54,12 +54,12 @@ class Chain:
 
     @property
     def used(self) -> int:
-        """How many servers count for the quota. Deleted ones count until the child confirms."""
+        """How many servers count for the quota. Deleted servers count until the child confirms."""
         limits = self.root.get("/limits", USER)["limits"]["absolute"]
         return int(limits["totalInstancesUsed"])
 
     def asked(self, relay: Relay) -> list[str]:
-        """Return the paths of the boots and plans that a child was asked for."""
+        """Return the paths of the boot and plan requests that a child got."""
         return [
             path for way, path, _ in relay.requests if way == "POST" and path in (CREATE, SELECT)
         ]
@@ -158,7 +158,7 @@ def test_servers_of_a_child_without_answer_are_undone(chain: Chain) -> None:
 
 
 def test_a_child_that_refuses_gets_plans(chain: Chain) -> None:
-    """It may be an older program, which knows only entries of plans."""
+    """The child may be an older version, which knows only entries of plans."""
     chain.leaf.answer("POST", CREATE, REFUSED)
     assert chain.boot(1).status_code == httpx.codes.ACCEPTED
     assert chain.asked(chain.leaf)[:2] == [CREATE, SELECT]

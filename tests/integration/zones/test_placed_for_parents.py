@@ -1,4 +1,4 @@
-"""A zone parent that asks for servers without a plan: the zone places them itself, or none."""
+"""A zone parent asks for servers without a plan: the zone places enough of them, or none."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def new_ids(count: int) -> list[str]:
 
 
 def body(ids: Sequence[str], least: int | None = None, **more: Any) -> dict[str, Any]:
-    """Return the body that asks for servers."""
+    """Return the body of a request for these servers."""
     counts = {"min_count": len(ids) if least is None else least, "max_count": len(ids)}
     zone = told(batch_id="r-batch", servers=list(ids), is_numbered=len(ids) > 1)
     return {"server": wanted(**{**counts, **more}), "zone": zone}
 
 
 def placed(parent: Parent, ids: Sequence[str], least: int | None = None) -> dict[str, str]:
-    """Ask for servers, and return the outcomes."""
+    """Ask for servers, and return the outcome of each."""
     answer = parent.ask("POST", "/servers", body(ids, least))
     assert answer.status_code == ACCEPTED, answer.text
     outcomes: dict[str, str] = answer.json()["zone"]["outcomes"]

@@ -1,4 +1,4 @@
-"""A child zone that another process removes while this one plans with it, or is about to ask it."""
+"""A child zone that another process removes during a plan, or just before a request to it."""
 
 from __future__ import annotations
 

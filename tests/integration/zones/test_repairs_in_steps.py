@@ -47,18 +47,18 @@ CHILDREN = 2
 
 @dataclass(slots=True)
 class Parent:
-    """A zone with children, whose row ids are 1, 2 and so on."""
+    """A zone with children; the children's row ids are 1, 2 and so on."""
 
     zone: Running
     children: Sequence[HostileZone]
     repairer: Repairer
 
     def carry_out(self, work: Callable[[ZoneTree, TreeBooter], Awaitable[Any]]) -> Any:
-        """Run something in an event loop, as the threads of the program do."""
+        """Run work in an event loop, as the threads of the program do."""
         return carry_out(self.zone, work)
 
     def repair(self) -> int:
-        """Run one round. Return the number of servers that were wrong."""
+        """Run one round of repairs. Return the number of wrong servers."""
         return int(self.carry_out(self.repairer.work))
 
     def add(self, child_id: int, count: int, state: str, batch_min: int = 0) -> list[ServerId]:
@@ -108,7 +108,7 @@ def parent(tmp_path: Any) -> Iterator[Parent]:
 
 
 def refuses(asked: SeenRequest) -> Raw | None:
-    """Answer nothing usable to the question for servers."""
+    """Fail when the zone asks which servers the child has."""
     return http({}, 500) if asked.path == HELD else None
 
 

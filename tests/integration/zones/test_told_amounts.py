@@ -1,4 +1,4 @@
-"""The amounts that a child tells of its servers never make them count for more."""
+"""Whatever amounts a child reports for its servers, they never count for more than the flavor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a zone tells its child about groups, hints, resizes and explanations, and what it believes.
+"""What a zone tells its child about groups, hints, resizes and explanations, and its answers.
 
 The child is played by the test, which sees every byte that crosses to it.
 """
@@ -279,7 +279,7 @@ def test_a_forced_delete_frees_the_quota_once_the_child_has_no_server(pair: Pair
 
 
 def told(**more: Any) -> Any:
-    """Return an explanation of a child with one place, with other fields."""
+    """Return a child's explanation with one place, with these fields changed."""
     chosen = [{"weight": 5e3, "item": "i"}]
     return {"name": "self", "hosts": 3, "candidates": 1, "room": 1, "chosen": chosen, **more}
 
@@ -339,7 +339,7 @@ def test_an_explanation_shows_only_what_is_known_of_zones(pair: Pair) -> None:
 
 
 def test_a_flavor_that_changes_is_told_as_it_is(pair: Pair) -> None:
-    """What is remembered of it is only used if it is still so."""
+    """The cached flavor is used only if the flavor has not changed."""
     assert pair.boot({}).status_code == httpx.codes.ACCEPTED
     for value in ("1", "2"):
         specs = {"extra_specs": {"capabilities:some": value}}

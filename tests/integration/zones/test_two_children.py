@@ -1,4 +1,4 @@
-"""A zone with two children, of which one is out of order: its password is lost, or it lies."""
+"""A zone with two children. One child fails: its password is lost, or it lies."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class World:
         return answer
 
     def audit(self) -> list[dict[str, Any]]:
-        """Return what an audit finds, with what children tell."""
+        """Return the findings of an audit that also asks the children."""
         words = ("audit", "--json", "--with-zones", "--data-dir", str(self.folder))
         settings = {
             name: ",".join(value) if isinstance(value, list) else str(value).lower()
@@ -145,7 +145,7 @@ def test_a_password_that_is_lost_makes_one_child_unusable_and_says_so(world: Wor
 
 
 def holding(kid: HostileZone) -> Callable[[SeenRequest], Raw | None]:
-    """Return the answers of a child that tells the truth of the servers that it built."""
+    """Return answers of a child that truthfully lists the servers that it built."""
 
     def answers(asked: SeenRequest) -> Raw | None:
         if asked.path != "/zones/servers":
@@ -183,7 +183,7 @@ TEXTS = {"project_id": "lab", "user_id": "ann", "batch_id": "r-1"}
 
 
 def row(number: int, **more: Any) -> dict[str, Any]:
-    """Return a server as a child tells it."""
+    """Return a server as a child lists it."""
     amounts = {"vcpus": 1, "memory_mb": 1, "is_undecided": False}
     return {"id": str(UUID(int=number)), **TEXTS, **amounts, **more}
 

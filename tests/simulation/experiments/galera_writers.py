@@ -2,15 +2,15 @@
 
     python -m tests.simulation.experiments.galera_writers --seconds 10
 
-Processes claim from a few providers, each through another node, without the rule that one node
-takes all writes. The acknowledgements are compared with the final state. It is no test: it
-describes Galera, and ``docs/explanation/galera.md`` quotes its output.
+Several processes claim from a few providers. Each process uses another node, although the rule is
+that one node takes all writes. The acknowledgements are compared with the final state. It is no
+test: it shows how Galera behaves, and ``docs/explanation/galera.md`` quotes it.
 
 There are four ways of writing. ``turns``: each transaction first advances the row of the
 queue, as the service does. ``generations``: only the generations of the providers. ``blind``: a
-number is read and written back plus one, without any condition; with snapshot isolation
-(``--snapshot ON``, the usual setting) no update should be lost. ``alone``: the same, through
-one node only.
+transaction reads a number and writes it back plus one, without any condition; with snapshot
+isolation (``--snapshot ON``, the usual setting) no update should be lost. ``alone``: the same,
+through one node only.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _once(tx: Tx, way: str, wanted: ConsumerClaim) -> None:
 def _check(
     nodes: list[Node], database: str, way: str, ids: list[ProviderId], result: Mapping[str, int]
 ) -> Acknowledged:
-    """The final state, beside the acknowledgements; the same on every node."""
+    """Compare the final state with the acknowledgements. It must be the same on every node."""
     seen = []
     for node in nodes:
         with _engine(node.port, database, "REPEATABLE READ") as engine, engine.begin() as tx:
@@ -194,7 +194,7 @@ def _count(tx: Tx, way: str, ids: list[ProviderId]) -> tuple[int, int, int]:
         return there, there, 0
     there = int(tx.execute(sa.select(sa.func.count()).select_from(allocations)).scalar_one())
     views = capacity.views(tx, ids)
-    # Each began at 1, when its inventory was set.
+    # Each generation began at 1, when the provider's inventory was set.
     moved = sum(view.generation - 1 for view in views.values())
     over = sum(max(view.used.values(), default=0) > TOTAL for view in views.values())
     return there, moved, over

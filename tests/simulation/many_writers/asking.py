@@ -82,7 +82,7 @@ class Asking:
         )
 
     def consumer(self, uuid: str) -> Operation:
-        """Read a consumer's allocations, and whose write they are."""
+        """Read a consumer's allocations, and which operation wrote them."""
         return self._read(Kind.READ_CONSUMER, uuid, f"/placement/allocations/{uuid}")
 
     def usages(self, provider: str) -> Operation:

@@ -3,21 +3,21 @@
 Checked:
 
 * each acknowledged claim exists as a whole, until an operation that may have happened replaces or
-  releases it. One without an answer exists once or not at all; a rejected one does not exist
-  (:mod:`registers`, for each consumer by itself);
-* a claim for two consumers is atomic: a read that sees it at one finds it at the other. In one
-  read of a project's usage, moved units are neither missing nor counted twice;
-* no provider is over capacity. Its generation never goes back, not between reads of different
-  clients either, and each write advances it once (:mod:`providers`);
-* each acknowledged server exists once, and holds what its flavor says. One without an answer
-  exists once or not at all; an acknowledged deletion removed all of it;
+  releases it. A claim without an answer exists once or not at all. A rejected claim does not exist
+  (:mod:`registers` checks each consumer separately);
+* a claim for two consumers is atomic: a read that sees it at one consumer finds it at the other. In
+one read of a project's usage, moved units are neither missing nor counted twice;
+* no provider is over capacity. Its generation never goes back, even between reads of different
+clients. Each write advances it once (:mod:`providers`);
+* each acknowledged server exists once, and holds what its flavor says. A server without an answer
+exists once or not at all; an acknowledged deletion removed all of it;
 * at the end, the usage of a provider is the sum of its consumers' allocations;
 * no request was answered with an internal error (500).
 
-Not checked: whether a rejection was right; any request could have been granted. Whether one
-order explains all consumers: each consumer is checked by itself, and across them only pairs
-that were written together. States that were never read: a state that was wrong between two
-reads shows only in generations. Progress: the caller counts what was acknowledged.
+Not checked: whether a rejection was right: a rejected request could perhaps have been granted.
+Whether one order of operations explains all consumers: only single consumers, and pairs that were
+written together, are checked. States that no client read: if a state was wrong only between two
+reads, at most the generations show it. Progress: the caller counts what was acknowledged.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _consumers(operations: Sequence[Operation]) -> Iterator[str]:
 
 
 def _unexplained(act: Act, known: Mapping[str, Act]) -> str | None:
-    """Check a read's content, before any question of order."""
+    """Check a read's content, independent of the order of operations."""
     if act.kind != "read" or act.writer == ABSENT:
         return None
     writer = known.get(act.writer)
@@ -101,7 +101,7 @@ def _unexplained(act: Act, known: Mapping[str, Act]) -> str | None:
 
 
 def _witnessed(operations: Iterable[Operation]) -> Mapping[str, float]:
-    """When reads first saw writes, whatever answers the writers got."""
+    """For each write, when a read first saw it, whatever answer the writer got."""
     found: dict[str, float] = {}
     for each in operations:
         if each.kind is Kind.READ_CONSUMER and each.outcome is Outcome.DONE:
@@ -182,7 +182,7 @@ def _glimpse(each: Operation, held: Sequence[int] | None) -> Act:
 
 
 def _projects(operations: Sequence[Operation]) -> Iterator[str]:
-    """A project's units are only moved: a read finds all of them, or none yet."""
+    """A project's units are only moved: a read finds all units, or none before the first write."""
     sums: dict[str, set[int]] = {}
     there_s: dict[str, float] = {}
     for each in operations:

@@ -15,7 +15,7 @@ from random import Random
 from tests.simulation.many_writers.doors import ADDRESS
 
 COMMIT = re.compile(rb"COMMIT(?!TED)")
-"""Does not match the name of an isolation level, which transactions begin with."""
+"""Does not match "READ COMMITTED", the isolation level with which transactions begin."""
 CHUNK = 65_536
 
 
@@ -36,7 +36,7 @@ class Wire:
         self._share = share
 
     def reread(self) -> None:
-        """From now on drop nothing."""
+        """From now on, forward all answers."""
         self._share = 0.0
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A service that is killed as soon as it has booted servers for another process, as a program.
+"""The program of a service that dies as soon as it has booted servers for another process.
 
 It serves as ``innkeeper serve`` does. But as the leader, it dies between the commit of a forwarded
 boot and its answer.

@@ -30,7 +30,7 @@ from tests.support.trust import NOBODY
 
 PROCESSES = 3
 PLAIN = 5
-"""Providers that clients resize. Together with the hosts they are the eight hot ones."""
+"""Providers that clients resize. These and the hosts are the eight contended providers."""
 HOSTS = 3
 HOST_CPUS = 8
 """Four servers share a processor."""
@@ -66,7 +66,7 @@ class Fleet:
         self.folder = folder
         self._database_url = database_url
         self.ports = [take_port() for _ in range(processes)]
-        # One key for all, or they could not forward writes to each other.
+        # All services have one key. Otherwise they could not forward writes to each other.
         key = {"INNKEEPER_ENCRYPTION_KEY_FILE": str(folder / "encryption.key")}
         more = {**SETTINGS, **key, **(settings or {})}
         self.services = [
@@ -154,8 +154,8 @@ class Fleet:
     def settle(self) -> None:
         """Wait until no request of the clients is still being carried out.
 
-        Each process carries out writes in the order of their arrival, so one more write is the
-        last. Two of them, since a write that met a conflict is queued once more.
+        Each process carries out writes in the order of their arrival, so one more write ends after
+        all others. Two are sent, because a write that met a conflict is queued again.
         """
         for port in self.ports:
             door = self.door(port)
@@ -163,12 +163,12 @@ class Fleet:
                 wait_until(partial(_has_written, door), f"a write by {port}")
             door.close()
         if self.agent is not None:
-            # Its backoff has grown, and it would keep waiting for a while.
+            # The service retries more and more rarely, and would keep waiting for a while.
             self.agent.kill()
             self.agent.start()
 
     def enlarge(self, places: Places) -> None:
-        """Give each provider more than its usage: an audit reports those that shrank."""
+        """Give each provider more capacity than its usage: an audit would report less."""
         door = self.door()
         for each in places.resized:
             path = f"{PROVIDERS}/{each}/inventories"
@@ -237,7 +237,7 @@ def _providers(door: Door) -> list[str]:
 
 
 def wait_until(is_so: Callable[[], bool], what: str, within_s: float = STARTS_WITHIN_S) -> None:
-    """Poll until it is so; fail when it takes too long."""
+    """Poll until the condition is true; fail when it takes too long."""
     deadline = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < deadline, f"waited in vain for {what}"

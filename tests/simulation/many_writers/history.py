@@ -27,7 +27,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"
     """It was not carried out."""
     UNKNOWN = "unknown"
-    """No answer, or an ambiguous one: it was carried out once, may still be, or never will."""
+    """There was no clear answer: it was carried out once, may still be, or never will be."""
 
 
 class Kind(StrEnum):
@@ -109,7 +109,7 @@ class History:
             self._notes.append({"at_s": at_s, "note": text})
 
     def noted(self, text: str) -> list[float]:
-        """When this was noted."""
+        """Return when this was noted."""
         with self._lock:
             return [each["at_s"] for each in self._notes if each["note"] == text]
 

@@ -33,7 +33,7 @@ class Leaders:
     """Finds the leader of a fleet in its database, and harms it."""
 
     def __init__(self, fleet: Fleet, store: Store, relay_ports: Sequence[int] = ()) -> None:
-        """``relay_ports`` are those at which the services reach each other, if through relays."""
+        """``relay_ports``: the ports of the relays between the services, if there are any."""
         self._fleet = fleet
         self._store = store
         self._ports = list(map(str, relay_ports or fleet.ports))
@@ -92,7 +92,7 @@ class Leaders:
         seen = self.row()
         acts[how]()
         if seen is not None:
-            # A leader that was only paused may go on with the next beat.
+            # A leader that was only paused may lead again at its next heartbeat.
             self._harmed_at = (seen.term, seen.beat if how == "pause" else sys.maxsize)
 
     def _revive(self) -> None:
@@ -120,8 +120,8 @@ WRITES = frozenset({Kind.CLAIM, Kind.RELEASE, Kind.RESIZE, Kind.BOOT, Kind.DELET
 class Gaps:
     """How long no write was acknowledged after the leader was killed, in the worst case.
 
-    ``whole_s`` is for all services together. ``each_s`` is for each of the services that were not
-    killed, by the writes that were sent to it after the kill.
+    ``whole_s`` is for all services together. ``each_s`` is for the services that were not killed,
+    each by the writes that were sent to it after the kill.
     """
 
     whole_s: float
@@ -141,7 +141,7 @@ def gaps_of(run: Run) -> Gaps | None:
                 waits[each.entrance] = min(wait_s, waits.get(each.entrance, wait_s))
         ranked = sorted(waits.values())
         whole_s += ranked[:1]
-        # The last one is the service that was killed, which has to start again.
+        # The last is the killed service, which first has to start again.
         each_s += ranked[:-1]
     return Gaps(max(whole_s), max(each_s)) if kills else None
 

@@ -29,9 +29,9 @@ class Links:
         return [each.port for each in self.relays]
 
     def cuts(self) -> list[Harm]:
-        """The connections between the services are cut, or lose everything for some seconds.
+        """The connections between the services are cut, or lose all bytes for some seconds.
 
-        New connections can be made at once, or after that.
+        Cut connections can be made again at once, the others after the loss.
         """
         return [
             Harm("links cut", self._cut, _nothing, (0.0, 0.5)),

@@ -1,7 +1,7 @@
 """Clients that place as clouds do: they boot, or query candidates and claim one.
 
-Always true: every conflict with another writer is counted: by the client that got it, or by
-the service, which retries some by itself.
+Always true: every conflict with another writer is counted: by the client whose request failed, or
+by the service, if the service retried the claim.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ class Provider:
     looks: list[Look] = field(default_factory=list)
     resizes: list[Operation] = field(default_factory=list)
     claims: list[Operation] = field(default_factory=list)
-    """The writes that name it."""
+    """The writes that name the provider."""
     passers: list[Operation] = field(default_factory=list)
-    """Claims that do not name it, of consumers that may have held some of it before."""
+    """Claims that do not name the provider, but whose consumers may have held some of it before."""
 
     def problems(self) -> Iterator[str]:
         """The violations, in words."""
@@ -57,8 +57,8 @@ class Provider:
     def _going_back(self) -> Iterator[str]:
         """A read is at or after every generation that was read or acknowledged before it began.
 
-        A claim advances each provider that it names, so it ends at least one after what was known
-        when it began, from any client.
+        A claim advances each provider that it names. So its generation is at least one more than
+        the highest that any client knew when the claim began.
         """
         done = [each for each in (*self.resizes, *self.claims) if each.outcome is Outcome.DONE]
         seen: list[Look | Operation] = [*self.looks, *done]
@@ -72,7 +72,7 @@ class Provider:
                 least[number] = known
                 continue
             reached = _reached(each, least[number])
-            # A write is after all that was known before it began; a read may be equal.
+            # A write's generation is higher than all that were known before; a read's may be equal.
             needed = least[number] + isinstance(each, Operation)
             if reached < needed:
                 yield f"{each.name} came to generation {reached} after {by_whom}: {needed}"
@@ -88,7 +88,7 @@ class Provider:
                 done[each.seen] = each.name
 
     def totals(self) -> Sequence[set[int]]:
-        """The totals that it can have had, by generation."""
+        """The totals that the provider can have had, by generation."""
         written: dict[int, list[Operation]] = {}
         for each in self.resizes:
             assert each.seen is not None

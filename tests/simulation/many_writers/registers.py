@@ -19,7 +19,7 @@ from typing import Literal
 from tests.simulation.many_writers.history import Amounts
 
 ABSENT = ""
-"""The state of an absent consumer; else the state is the name of the last write."""
+"""The state of an absent consumer. Any other state is the name of the last write."""
 NEVER = float("inf")
 POSSIBLE_MAX = 20_000
 """The search gives up at this number of states, and reports it."""
@@ -122,7 +122,7 @@ class Story:
         return self._generation(state) == act.seen
 
     def _settled(self, possible: Possible) -> Possible:
-        """The states after all open reads that they explain; reading later never helps."""
+        """The states after all open reads that they explain; a later read never explains more."""
         state, happened = possible
         explained = {
             act.name

@@ -1,4 +1,4 @@
-"""A service that other processes reach through a relay of the test, as a program.
+"""The program of a service that other processes reach through a relay of the test.
 
 It serves as ``innkeeper serve`` does, but the leader's row has the port of the relay, and no
 socket. So the test can cut the connections between processes.

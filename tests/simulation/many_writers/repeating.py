@@ -1,7 +1,7 @@
-"""A service that repeats unanswered writes, as a program: the bug that the checker must find.
+"""The program of a service that repeats unanswered writes: a bug that the checker must find.
 
 It serves as ``innkeeper serve`` does. But when the leader does not answer, it carries out the write
-itself, which may be the second time. As the leader, it loses some of its answers to claims.
+itself, perhaps for the second time. As the leader, it loses some of its answers to claims.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOST_EACH = 10
 
 
 class Repeating(Leadership):
-    """Says that a write was not forwarded although it was, and loses answers as the leader."""
+    """Claims that a forwarded write was not forwarded. As the leader, it loses answers."""
 
     async def start(self) -> None:
         """See :class:`Leadership`."""

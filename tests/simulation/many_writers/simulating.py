@@ -1,4 +1,4 @@
-"""One run: clients and faults act on a fleet, the end is read, the history is checked.
+"""One run: clients and faults act on a fleet, then the history and final state are checked.
 
 ``SIMULATION_SECONDS`` and ``SIMULATION_SEED`` make longer and other runs. Histories are kept in
 ``SIMULATION_HISTORIES``; without such a folder only failing ones are kept, beside the logs.
@@ -69,9 +69,9 @@ def simulate(
     services_harms: Sequence[Harm] | None = None,
     calm_s: tuple[float, float] = SOON_S,
 ) -> Run:
-    """Run, and give the violations; the history is kept in a file if there are any.
+    """Run, and return the violations; if there are any, a file keeps the history.
 
-    Each service can be killed or paused, unless other faults of services are given.
+    By default, each service can be killed or paused; other faults of services can be given.
     """
     history = History()
     entrances = ports or fleet.ports

@@ -36,7 +36,7 @@ class MadeHistory:
     def add(
         self, kind: Kind, begun: float, ended: float, outcome: Outcome = DONE, **more: Any
     ) -> str:
-        """Add an operation; gives its name."""
+        """Add an operation; returns its name."""
         name = more.pop("name", f"op-{next(self._numbers)}")
         self.operations.append(
             Operation(name, "client", "door", kind, begun, ended, outcome, **more)
@@ -167,7 +167,7 @@ def test_without_an_answer_it_happens_once_or_never(made: MadeHistory) -> None:
     made.claim(1, 2, update_of(None, 3), outcome=UNKNOWN)
     made.consumer(3, 4, ANN)
     assert made.problems() == []
-    # It takes effect late, and then stays.
+    # The write takes effect late, and its effect then stays.
     made.consumer(5, 6, ANN, "op-1", 1, {HOT: 3})
     made.consumer(7, 8, ANN, "op-1", 1, {HOT: 3})
     assert made.problems() == []

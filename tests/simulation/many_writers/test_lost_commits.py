@@ -1,7 +1,6 @@
 """Commits that succeed without an acknowledgement, on a database that is always available.
 
-A service that retries such work finds it done, and must not take that for a
-rejection.
+A service that retries such a write finds it already done. It must not report this as a rejection.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Many writers on three Galera nodes, which are killed, paused and isolated.
 
-Three services run behind one proxy. They are killed and paused, too, above all the one that leads.
+Three services run behind one proxy. The services are killed and paused, too, most often the leader.
 """
 
 from __future__ import annotations

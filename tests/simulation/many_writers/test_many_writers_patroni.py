@@ -1,6 +1,6 @@
 """Many writers on PostgreSQL under Patroni: primary and standby are killed and paused.
 
-So are the services, and above all the one that leads.
+The services are killed and paused, too, most often the leader.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_no_write_is_lost_and_no_capacity_sold_twice(cluster: Patroni, tmp_path:
     harms = [
         Harm("primary killed", harming.kill_primary, harming.revive, (1.0, 9.0)),
         Harm("standby killed", harming.kill_standby, harming.revive, (0.5, 3.0)),
-        # Shorter and longer than a failover takes.
+        # Some pauses are shorter than a failover, and some are longer.
         Harm("primary paused", harming.pause_primary, harming.resume, (1.0, 9.0)),
     ]
     try:

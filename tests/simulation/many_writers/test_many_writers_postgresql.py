@@ -1,4 +1,4 @@
-"""Many writers on PostgreSQL, whose server is killed and restarted, as the services are."""
+"""Many writers on PostgreSQL. Its server and the services are killed and restarted."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(480 + 2 * SECONDS)]
 
 
 SAFE = {"fsync": "off", "synchronous_commit": "on"}
-"""A commit is acknowledged when the operating system has it. So it survives the server's death,
-not the machine's; and the server restarts without flushing every file to the disk first."""
+"""A commit is acknowledged when the operating system has it. So it survives the death of the
+server, but not of the machine. The server restarts without flushing every file to the disk
+first."""
 
 
 @pytest.fixture

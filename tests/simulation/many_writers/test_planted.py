@@ -1,4 +1,4 @@
-"""The checker finds double sales in a service that allows them, so its passing means something."""
+"""The checker finds double sales in a service that allows them. So it can detect them."""
 
 from __future__ import annotations
 

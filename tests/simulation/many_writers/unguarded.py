@@ -1,8 +1,8 @@
-"""A service without guards, as a program: the bug that the checker must find.
+"""The program of a service without guards: a bug that the checker must find.
 
 It serves as ``innkeeper serve`` does, except that its writers neither queue nor compare
-generations nor check capacity again. Nor do they forward their writes to a leader, which would
-write them one after the other.
+generations nor check capacity again. Nor do they forward writes to a leader, which would carry them
+out one after the other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Random clients on a few hot providers: some write, some only read.
 
 Always true: after a request without an answer, a writer reads the consumer before it writes it
-again. It gives the consumer up if that request had no generation, since it might still be
-carried out at any later time.
+again. If that request had no generation, the writer gives the consumer up: the request might still
+be carried out at any later time.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Writer(Client):
         self._pair = [self._new_consumer(), self._new_consumer()]
         self._own = [self._new_consumer() for _ in range(OWN)]
         self._known: dict[str, int | None] = dict.fromkeys((*self._pair, *self._own))
-        """Generations as this writer knows them; a consumer without one must be read first."""
+        """The generations that this writer knows; other consumers must be read first."""
         self._servers: list[str] = []
 
     def acts(self) -> Sequence[tuple[int, Callable[[], Operation | None]]]:
@@ -144,7 +144,7 @@ class Writer(Client):
         return str(uuid.UUID(int=self.dice.getrandbits(128), version=4))
 
     def _look(self, consumer: str) -> bool:
-        """Read a consumer's generation, if it is unknown; gives whether it is known now."""
+        """Read a consumer's generation, if it is unknown; returns whether it is known now."""
         if consumer in self._known:
             return True
         found = self.asking.consumer(consumer)
@@ -212,8 +212,8 @@ class Writer(Client):
     def _move_pair(self) -> Operation | None:
         """Move units between two consumers, and from provider to provider.
 
-        Every move names both, and leaves both with something. So a move that is carried out late
-        is rejected, since their generations grow together.
+        Every move names both consumers, and leaves units with both. So a move that is carried out
+        late is rejected, since their generations grow together.
         """
         if not all([self._look(each) for each in self._pair]):
             return None

@@ -1,4 +1,4 @@
-"""What must be true of simulated doors and their pods in the end.
+"""Checks what must be true of simulated doors and their pods at the end of a run.
 
 Nothing here calls the pods room: its rules are written a second time, as plain loops.
 """
@@ -46,7 +46,7 @@ ROUTINGS = sa.text(
     "LEFT JOIN pods p ON p.id = r.pod_id WHERE r.resource_type IN ('server', 'volume') "
     "AND r.top_id NOT LIKE :notes"
 ).bindparams(notes=f"{MAY_TAKE}%")
-"""All routings but the notes of projects that asked for a volume."""
+"""All routings, except those that only note which project asked to take over a volume."""
 MEMBERS = sa.text(
     "SELECT g.name AS in_group, s.uuid FROM servers s "
     "JOIN server_group_members m ON m.server_uuid = s.uuid "
@@ -64,7 +64,7 @@ Row = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Seen:
-    """All that exists in pods, and the routings and bindings of the door."""
+    """All resources in the pods, and the routings and bindings of the door."""
 
     alive: Sequence[Row]
     routings: Sequence[Row]
@@ -88,7 +88,7 @@ def seen(door: SimulatedDoor, pods: Mapping[str, SimulatedPod]) -> Seen:
 def unsettled(found: Seen) -> Sequence[Row]:
     """Return the resources and routings with which something is left to do.
 
-    A deletion that never arrived leaves a resource whose routing says for an hour that it ends.
+    If a deletion never arrived, the resource stays, and its routing is marked for an hour.
     """
     busy = [row for row in found.alive if row["task"] not in RESTING or row["status"] == RESIZED]
     alive = {row["uuid"] for row in found.alive}
@@ -119,7 +119,7 @@ def faults(
 
 
 def _routed(found: Seen) -> Iterator[str]:
-    """Check that all that exists has one routing, and that each routing is to what exists."""
+    """Check that each resource has one routing, and each routing leads to a resource."""
     known: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in found.routings:
         known[row["kind"], row["bottom_id"]].append(row)
@@ -177,14 +177,13 @@ def _bound(bindings: Sequence[Row]) -> Iterator[str]:
 
 
 def _create(create: Create, alive: Set[str]) -> Iterator[str]:
-    """Check one request: what was acknowledged exists once, and what was refused does not."""
+    """Check one request: acknowledged resources exist once, and refused ones do not exist."""
     if lost := create.told - alive - create.deleted:
         yield f"{create.name}: {sorted(lost)} was acknowledged, and is lost"
     if alive & create.gone:
         yield f"{create.name}: {sorted(alive & create.gone)} was deleted, and exists"
     if len(alive) + len(create.gone) > create.most:
-        gone = len(create.gone)
-        yield f"{create.name}: {len(alive)} exist, and {gone} are gone, of {create.most}"
+        yield f"{create.name}: {len(alive)} exist, and {len(create.gone)} are gone, of {create.most}"
     if create.status == ACCEPTED and len(alive) + len(create.deleted) < create.least:
         yield f"{create.name}: {len(alive)} exist of {create.least}"
     if create.status not in (None, ACCEPTED, AWAY) and alive:

@@ -26,11 +26,11 @@ COUNT_MAX, SIZE_MAX = 3, 3
 SERVER, VOLUME_KIND = "server", "volume"
 PATIENCE_S = 200.0
 OFFERED_S = 20.0
-"""How long a volume waits at most for the project that takes it over."""
+"""The longest time until the other project takes over an offered volume."""
 VOLUMES_SHARE, GROUPS_SHARE = 0.25, 0.3
-"""How many boots ask for a new volume, and for a place in a group."""
+"""The share of boots that ask for a new volume, and of those that ask for a place in a group."""
 NEAR_SHARE, ENDS_SHARE = 0.8, 0.3
-"""How many attachments are of a volume of the same project, and let it end with the server."""
+"""The share of attachments in one project, and of those that delete the volume with the server."""
 KINDS = {
     "boot": 8,
     "store": 4,
@@ -47,7 +47,7 @@ KINDS = {
     "maintain": 2,
     "vanish": 1,
 }
-"""What clients and the administrator do, and how often one beside the others."""
+"""What clients and the administrator do, with relative frequencies."""
 OK, ACCEPTED, NO_CONTENT = 200, 202, 204
 BAD, FORBIDDEN, MISSING, CONFLICT, OVER_LIMIT, AWAY = 400, 403, 404, 409, 413, 503
 
@@ -67,13 +67,13 @@ class Create:
     status: int | None = None
     told: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
-    """What somebody asked to delete."""
+    """The ids that somebody asked to delete."""
     gone: set[str] = field(default_factory=set)
-    """What a pod accepted to delete."""
+    """The ids whose deletion a pod accepted."""
     grown: bool = False
     """Whether somebody asked to extend the volume. Nobody deletes it then."""
     takers: set[str] = field(default_factory=set)
-    """The projects that asked to take over the volume. It may be theirs."""
+    """The projects that asked to take over the volume. It may belong to any of them."""
 
     @property
     def owners(self) -> set[str]:
@@ -97,7 +97,7 @@ class Clients:
     answers: list[tuple[str, int | None]] = field(default_factory=list)
     groups: dict[str, list[str]] = field(default_factory=dict)
     attached: list[tuple[Create, str, str]] = field(default_factory=list)
-    """Servers, with their creates, and volumes that were attached to them at some time."""
+    """Servers with their creates, each with a volume that was attached to it at some time."""
     faults: list[str] = field(default_factory=list)
     """Answers that no client may get."""
 
@@ -295,7 +295,7 @@ class Clients:
     def _judged(
         self, told: tuple[int, Any] | None, allowed: Collection[int], what: str
     ) -> int | None:
-        """Return the status of an answer. Another one than those allowed is a fault."""
+        """Return the status of an answer. A status that is not allowed is recorded as a fault."""
         if told is None:
             return None
         if told[0] not in allowed:

@@ -1,7 +1,8 @@
 """The connections from simulated doors to pods: they lose, delay and cut requests, by a seed.
 
 Always true: a request that arrived is served to its end, unless the pod dies, even if its sender
-gave up or died. A paused pod answers nothing, and serves what came meanwhile when it goes on.
+gave up or died. A paused pod answers nothing. When it goes on, it serves the requests that came
+meanwhile.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from tests.simulation.stepping.services import Dice
 TRAVEL_S = 0.02
 """The mean time of a request, or an answer, on the wire."""
 LATE_S = 12.0
-"""The longest time after which a late request arrives: less than the time for which the door is in
-doubt about a create."""
+"""The longest time after which a late request arrives: less than the time for which the door
+regards a create as undecided."""
 PAUSES_S = (1.0, 40.0)
-"""How long a pod is paused: its timeouts may be over long before it goes on."""
+"""How long a pod is paused: the door's timeouts may be over long before it goes on."""
 JITTER_S = 0.5
-"""What came during a pause is served within this time, in any order."""
+"""Requests that came during a pause are served within this time after it, in any order."""
 
 
 class Fate:
@@ -54,10 +55,10 @@ FATES: Mapping[str, float] = {
     Fate.RECEIVER_DIES: 0.03,
     Fate.PAUSED: 0.04,
 }
-"""How likely each fate is for a request that makes or deletes something, in a time of faults. Else,
-it is fine."""
+"""The probability of each fate of a request that makes or deletes something, while there are
+faults. At other times, each request is fine."""
 READING_SHARE = 0.1
-"""How likely each fate is for other requests, beside that."""
+"""The probabilities for other requests are multiplied by this."""
 CREATES = ("/v2.1/servers", "/v3/volumes")
 
 
@@ -85,7 +86,7 @@ class Network:
     pods: dict[str, Receiver] = field(default_factory=dict)
     fates: Counter[str] = field(default_factory=Counter)
     accidents: list[BaseException | None] = field(default_factory=list)
-    """What must never happen in a process: an unexpected error, or an answer that says so."""
+    """Unexpected errors in a process, and answers that report one. They must never happen."""
     _paused: dict[str, float] = field(default_factory=dict)
     _tasks: set[asyncio.Task[object]] = field(default_factory=set)
 
@@ -153,14 +154,14 @@ class Network:
 
 
 class SimulatedPodWire:
-    """The connections from one process of a door to all pods. Their names are those of hosts."""
+    """The connections from one process of a door to all pods. A pod's name is its host's name."""
 
     def __init__(self, network: Network, sender: Receiver) -> None:
         self._network = network
         self._sender = sender
 
     async def exchange(self, owner: str, wanted: WireRequest) -> WireAnswer:
-        """Send a request, and return its answer, as its fate wants it."""
+        """Send a request with a random fate, and return its answer if there is one."""
         del owner
         sent = httpx.Request(
             wanted.method, wanted.url, headers=list(wanted.headers), content=wanted.body

@@ -1,4 +1,4 @@
-"""Simulated doors and pods: what their processes do beside serving requests."""
+"""Simulated doors and pods, and what their processes do in addition to serving requests."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class DoorProcess(ServiceProcess):
                 try:
                     await work()
                 except Refusal:
-                    # The threads log it, and try again the next time.
+                    # The program's threads log the error, and try again the next time.
                     continue
             await clouds.client.close()
 

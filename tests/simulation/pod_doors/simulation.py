@@ -54,11 +54,11 @@ REQUESTS, FAULTS_S = 100, 150.0
 DEATHS_MAX = 3
 ROUNDS_MAX = 120
 SETTLED_ROUNDS = int(2 * RECHECK_S / UPKEEP_S)
-"""Each resource is looked for in its pod meanwhile."""
+"""In this many rounds, the door looks for each resource in its pod."""
 
 
 def run(seed: int, chances: Mapping[str, float] = FATES, *, sends_again: bool = False) -> Outcome:
-    """Run one door. ``chances`` say how likely each fate of a request is.
+    """Run one door. ``chances`` are the probabilities of the fates of a request.
 
     ``sends_again`` plants a bug.
     """
@@ -112,7 +112,7 @@ class _Cloud:
 
     @property
     def _door(self) -> SimulatedDoor:
-        """The first door, which is up before and after the faults."""
+        """The first door, which runs before and after the faults."""
         return self._doors[0]
 
     async def run(self) -> Outcome:

@@ -1,4 +1,4 @@
-"""Simulated doors over pods: requests are lost, late and repeated, processes die and pods pause.
+"""Simulated doors over pods. Requests are lost, late or repeated; processes die; pods pause.
 
 ``SIMULATION_DOORS`` and ``SIMULATION_SEED`` make more and other runs, and so does
 ``python -m tests.simulation.pod_doors``.
@@ -61,5 +61,6 @@ def test_a_seed_decides_everything() -> None:
 def test_creates_that_are_sent_again_after_a_lost_answer_are_found() -> None:
     assert outcome_of(SEED_OF_BUG, LOSSES).faults == []
     found = outcome_of(SEED_OF_BUG, LOSSES, sends_again=True).faults
-    # The door adopts what was made twice, because it has the mark. So nothing is lost.
+    # The door adopts a resource that was made twice, because both have the door's mark. So nothing
+    # is lost.
     assert any("exist, and" in each for each in found)

@@ -39,7 +39,7 @@ VERSIONS = {"openstack-api-version": "compute 2.90"}
 
 
 def dice_of(seed: object) -> Dice:
-    """Return a source of choices that are to be repeated, not to be secret."""
+    """Return a source of random choices that a seed repeats. They need not be secret."""
     return random.Random(str(seed))  # noqa: S311
 
 
@@ -139,8 +139,8 @@ class ServiceProcess:
 class SimulatedService(ABC):
     """A service, over all its processes.
 
-    ``accidents`` are what must never happen in a process: an unexpected error, or an answer that
-    says so.
+    ``accidents`` has unexpected errors in a process, and answers that report one. They must never
+    happen.
     """
 
     name: str
@@ -185,7 +185,7 @@ class SimulatedService(ABC):
     async def ask(
         self, method: str, path: str, body: Any = None, token: str = "admin"
     ) -> tuple[int, Any]:
-        """Send a request as a client that is never cut off; returns status and body.
+        """Send a request over a connection that is never cut; returns status and body.
 
         Raises ``ConnectionRefusedError`` if the service is down, and ``ConnectionResetError`` if it
         dies.

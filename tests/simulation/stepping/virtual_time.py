@@ -1,4 +1,4 @@
-"""An event loop whose clock is virtual: where another one sleeps, this one moves its clock.
+"""An event loop with a virtual clock: instead of sleeping, it moves the clock forward.
 
 Always true: with equal seeds, tasks run in the same order at the same virtual times, because
 nothing runs in other threads and nothing waits for the real time.

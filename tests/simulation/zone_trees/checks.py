@@ -1,4 +1,4 @@
-"""What must be true of a simulated tree in the end, read from the tables of all zones.
+"""Checks what must be true of a simulated tree in the end. It reads the tables of all zones.
 
 Nothing here calls the zones room: its rules are written a second time, as plain loops.
 """
@@ -33,7 +33,7 @@ BUILT = "built"
 SCOPE = digest(
     {"flavor": FLAVOR["id"], "image": None, "availability_zone": None, "host": None, "hints": {}}
 )
-"""The digest of every request here: all want the same flavor, and nothing else."""
+"""The digest of every request in this simulation: all ask for the same flavor, and nothing else."""
 Row = Mapping[str, Any]
 
 
@@ -106,9 +106,10 @@ def _create(create: Create, alive: set[str]) -> Iterator[str]:
 
 
 def _quota(name: str, one: Seen) -> Iterator[str]:
-    """Check that quotas count the servers here and below, each once.
+    """Check that quotas count each server of the zone, and of the zones below it, once.
 
-    The servers of a zone parent count for their project, and together for the parent's prefix.
+    Each server of a zone parent counts for its own project, and also for all projects of the parent
+    together.
     """
     counted: dict[str, tuple[int, int, int]] = {}
     for row in (*one.servers, *one.below):
@@ -143,9 +144,9 @@ def _known(name: str, all_: Mapping[str, Seen], parents: Mapping[str, str]) -> I
 
 
 def _planned(zone: SimulatedZone, one: Seen, network: Network) -> Iterator[str]:
-    """Check that servers of zone parents are on the hosts of entries that were sent for them.
+    """Check that servers of zone parents are on the hosts of the entries sent for them.
 
-    The zone chooses hosts itself for those that a parent left to it.
+    The zone chooses the hosts itself if a parent asked for servers without entries.
     """
     assert zone.process is not None, "it runs"
     sealer = zone.process.service.sealer

@@ -14,18 +14,18 @@ from tests.simulation.zone_trees.processes import SimulatedZone
 
 FLAVOR: Mapping[str, Any] = {"id": "1", "name": "eight", "vcpus": 8, "ram": 8192, "disk": 10}
 USER, NEIGHBOUR = "demo:demo", "local:local"
-"""A user of the tree, and one who uses a child zone without it."""
+"""A user of the tree, and a user who sends requests directly to a child zone."""
 COUNT_MAX = 4
 ACCEPTED, DELETED, MISSING = 202, 204, 404
 PATIENCE_S = 120.0
 KINDS = {"boot": 5, "entry": 2, "local": 1, "delete": 4}
-"""What clients do, and how often one beside the others."""
+"""What clients do, with relative frequencies."""
 OF_BATCH = sa.text(
     "SELECT uuid FROM servers WHERE batch_id = :batch AND deleted_at IS NULL "
     "AND COALESCE(task_state, '') <> 'deleting' "
     "UNION SELECT uuid FROM zone_servers WHERE batch_id = :batch AND state IN ('built', 'building')"
 )
-"""A zone may record after its answer that the servers are built. It undoes all others before."""
+"""Servers that a zone may record as built even after its answer. It has undone all others."""
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class Clients:
             batch = {"batch": body["reservation_id"]}
             found = self.zones[create.zone].process
             if found is None:
-                # It died after its answer. What it said is in its database.
+                # The zone died after its answer. What it answered is in its database.
                 create.status = None
                 return
             with found.store.read() as tx:

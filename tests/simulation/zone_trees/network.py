@@ -1,7 +1,7 @@
 """The wires between simulated zones: they lose, delay, repeat and cut requests, by a seed.
 
-Always true: a request that is delivered runs in the process of the zone that it goes to. It goes on
-if the sender gave up or died, and ends if the zone dies.
+Always true: a request that is delivered runs in the process of the zone that it goes to. The
+request goes on even if the sender has given up or died. It ends if the zone dies.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ FATES: Mapping[str, float] = {
     Fate.SENDER_DIES: 0.05,
     Fate.RECEIVER_DIES: 0.05,
 }
-"""How likely each fate is for a request that builds or undoes, in a time of faults. Else, it is
-fine."""
+"""The probability of each fate of a request that builds or undoes, while there are faults. At other
+times, each request is fine."""
 READING_SHARE = 0.3
-"""How likely each fate is for other requests, beside that."""
+"""The probabilities for other requests are multiplied by this."""
 WRITES = ("/v2.1/servers", "/zones/undo")
 
 
@@ -81,7 +81,7 @@ class Network:
     sent: list[tuple[str, SignedRequest]] = field(default_factory=list)
     """All requests that were sent, with the name of the zone that they went to."""
     accidents: list[BaseException | None] = field(default_factory=list)
-    """What must never happen in a process: an unexpected error, or an answer that says so."""
+    """Unexpected errors in a process, and answers that report one. They must never happen."""
     _late: set[asyncio.Task[None]] = field(default_factory=set)
 
     def is_quiet(self) -> bool:

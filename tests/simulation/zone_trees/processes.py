@@ -1,4 +1,4 @@
-"""Simulated zones: what a zone's process does beside serving requests, and its wire to children."""
+"""Simulated zones: the tasks of a zone's process, and its wire to child zones."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ZoneProcess(ServiceProcess):
                 try:
                     await work()
                 except Refusal:
-                    # The threads log it, and try again the next time.
+                    # The program's threads log the error, and try again the next time.
                     continue
 
     async def _prune(self) -> int:

@@ -33,7 +33,7 @@ SHAPES: Sequence[Mapping[str, str]] = (
 """Trees of two and three levels: each zone with its parent."""
 ROOT = "root"
 BARE = 0.4
-"""How likely a zone with zones below it has no hosts itself."""
+"""The probability that a zone with child zones has no hosts of its own."""
 HOSTS_MAX, PLACES_MAX = 2, 4
 PLENTY = 1_000_000
 REQUESTS, FAULTS_S = 14, 60.0
@@ -43,7 +43,7 @@ SETTLED_ROUNDS = 3
 
 
 def run(seed: int, chances: Mapping[str, float] = FATES, guards: Guards | None = None) -> Outcome:
-    """Run one tree. ``chances`` say how likely each fate of a request is.
+    """Run one tree. ``chances`` are the probabilities of the fates of a request.
 
     A planted bug is a guard that is switched off.
     """

@@ -1,7 +1,7 @@
 """Runs a cloud of OpenStack's own code: Keystone, Placement, Glance, Neutron, Nova and Cinder.
 
-Nothing of them is replaced. The host is one of Nova's fake driver, the volumes are those of
-Cinder's, and Neutron has no agents.
+No part of them is replaced. Nova's fake driver provides the host, Cinder's fake driver the volumes,
+and Neutron has no agents.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The program that serves OpenStack's Identity API: Keystone, with its users and the catalog.
 
-Other services wait for its answers, so it serves only when it has all that they ask for.
+Other services wait for its answers. So it begins to serve when all its data is there.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ PLACES = ("/usr/local/bin", "/usr/bin", "/usr/sbin", "/bin", "/sbin")
 
 
 def find(program: str, package: str, *, beside: str = "") -> Path:
-    """Return the path of a server's program; ``beside`` is a pattern below / where to look too.
+    """Return the path of a server's program; ``beside`` is a glob pattern for other places.
 
     Fails or skips the test if there is none, and none can be installed.
     """
