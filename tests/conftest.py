@@ -29,7 +29,7 @@ GARBAGE_THRESHOLD = 50_000
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - the tests' own folders in it have names of their own
 ROOM_BYTES = 8 * 2**30
-"""The most that the tests' servers and services leave there, with as much to spare."""
+"""The most that the tests' servers and services need there, doubled for safety."""
 
 
 RUN = pytest.StashKey[run_folders.Run]()

@@ -133,7 +133,7 @@ def test_one_group_cannot_fill_the_queue() -> None:
 
 
 def test_groups_that_fill_the_queue_leave_room_for_a_few_commands_of_others() -> None:
-    """Otherwise they would have the beats of the leader refused, so that it lost the lead."""
+    """Otherwise, the leader's heartbeats would be refused, and it would lose the lead."""
     queue = CommandQueue()
     for number in range(command_queue.WAITING_MAX):
         put(queue, f"{FLOOD}-{number % 3}", of())
@@ -228,7 +228,7 @@ class Blocked:
         self._gate.set()
 
     async def submit(self, name: str, caller: Caller, *more: str) -> None:
-        """Note the name in a write of the caller, and then further names."""
+        """Submit a write that notes the name, and then one write for each further name."""
         callers.enter(caller)
         for each in (name, *more):
 

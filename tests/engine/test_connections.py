@@ -1,4 +1,4 @@
-"""However many threads read, every write gets a connection, and so does every reader."""
+"""Every writer and every reader gets a connection, however many threads read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LongRead:
         assert self.end.wait(WITHIN_S)
 
     load = __call__
-    """Stands for a search thread that is reading all providers."""
+    """Takes the place of a search thread that reads all providers."""
 
 
 def test_a_write_succeeds_while_all_reader_threads_read(store: Store, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_write_succeeds_while_all_reader_threads_read(store: Store, tmp_path: 
             waiting = [readers.run(long_read) for _ in range(READERS + 1)]
             reading = asyncio.gather(*waiting)
             searching.start()
-            # The worker, and the decision thread when it looks a batch up.
+            # The readers are the worker, and the decision thread while it reads for a batch.
             others = [beside.submit(read) for _ in range(2)]
             for _ in range(READERS + 1 + len(others)):
                 assert await asyncio.to_thread(long_read.inside.acquire, timeout=WITHIN_S / 4)

@@ -1,4 +1,4 @@
-"""Deferred commands share the commit of the next one, and are executed before it."""
+"""Deferred commands share the commit of the next ordinary command, and run before it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_the_wait_of_one_command_does_not_end_that_of_the_next(cloud: Cloud) -> 
         await asyncio.sleep(0.8 * writer.DEFERRED_S)
         await asyncio.wait_for(thread.submit(Write(record.alone)), WITHIN_S)
         thread.defer(WriteTogether(record.together, 2))
-        # Now the time of the first one is over.
+        # Now the waiting time of the first command is over.
         thread._end_wait(PendingCommand(Write(record.alone)))
         await asyncio.sleep(0.5 * writer.DEFERRED_S)
         return list(record.done)

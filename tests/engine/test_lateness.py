@@ -1,4 +1,4 @@
-"""A service is late from a wait in vain until a poll is answered, unless polls are rare."""
+"""A service is late from a timeout until its next answered poll, unless polls are rare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The periodic task that replaces failed hosts: what it looks at again, and when."""
+"""The periodic task that replaces failed hosts: which leases it checks again, and when."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def test_an_extension_stops_the_warning_which_comes_once_more(
 
 
 def captured_log() -> tuple[Any, LogCapture]:
-    """Return a logger apart from the settings of all others, and what it captures."""
+    """Return a logger with settings of its own, and the list of events that it captures."""
     capture = LogCapture()
     wrapper = structlog.make_filtering_bound_logger(0)
     return structlog.wrap_logger(
@@ -272,7 +272,7 @@ def test_events_and_deliveries_have_threads_of_their_own(process: LeaseProcess) 
 def test_at_most_so_many_notifications_wait(
     operator: LeaseOperator, process: LeaseProcess, hook: Receiver
 ) -> None:
-    """While the receiver is down, the oldest are dropped, but not what the external check gets."""
+    """While the receiver is down, the oldest are dropped, except those for the external check."""
     more = 1500
 
     def fill(tx: Tx) -> None:

@@ -29,7 +29,7 @@ from tests.support.pcloud_operator import PcloudOperator
 RIVAL = """
 CREATE TRIGGER rival BEFORE UPDATE ON resource_providers BEGIN SELECT RAISE(IGNORE); END
 """
-"""As if another process had advanced every provider: the update matches no row."""
+"""A condition with which an update matches no row, as if another process had been faster."""
 ATTEMPTS_MAX = WHOLE_HOSTS.attempts(Settings())
 MEMBER = {"x-auth-token": "ann:project", "x-roles": "member"}
 ADMIN = {"x-auth-token": "admin", "openstack-api-version": "compute 2.100"}
@@ -98,7 +98,7 @@ class Asking:
         self._app = app.make(site, APIS, lambda: None)
 
     def __call__(self, path: str, body: Any, headers: dict[str, str]) -> Any:
-        """Send a POST; gives the answer."""
+        """Send a POST; returns the answer."""
         with capture_logs(), AsgiClient(self._app) as client:
             return client.post(path, json=body, headers=headers)
 

@@ -214,7 +214,7 @@ def test_an_overtaken_lease_event_delays_no_other(tmp_path: Path) -> None:
     operator.cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER rival"))
     assert serving.run("lease_events", SWEEP_PERIOD_S) > 0
     assert operator.status(made[0]) == LeaseStatus.ACTIVE
-    # The agent was silent: the server counts as gone, and the lease only waits.
+    # The agent is silent. After one step, the server counts as gone, and the lease only waits.
     operator.movers.boot(unlucky, hints={"reservation": made[0].reservations[0].uuid})
     operator.delete(made[0])
     assert [serving.run("lease_events", SWEEP_PERIOD_S) > 0 for _ in range(3)] == [1, 0, 0]

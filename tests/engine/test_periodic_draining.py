@@ -1,4 +1,4 @@
-"""The periodic task of hosts that leave the freepool: one of all processes carries it out."""
+"""The periodic task for hosts that leave the freepool: one process at a time carries it out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The periodic task of leases: one of all processes carries it out, and any process goes on."""
+"""The periodic task of leases: one process at a time runs it, and any process can take over."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_one_process_at_a_time_has_the_turn(
     second = operator.lease((1, 1), start=HOUR_S + SOON_S, end=9 * HOUR_S)
     third = operator.lease((1, 1), start=10 * HOUR_S, end=11 * HOUR_S)
     assert process.run(HOUR_S) > 0
-    # The first process keeps its turn, so the other one only looks.
+    # The first process keeps its turn, so the other process only looks.
     assert other.run(SOON_S) == 0
     assert other.writer.commits == 0
     assert process.run() > 0
@@ -162,7 +162,7 @@ def test_many_servers_are_deleted_in_steps(operator: LeaseOperator, process: Lea
     assert process.writer.answers == [[True], [at_once], [4], [0]]
     assert len(operator.movers.waiting("destroy")) == at_once + 4
     assert operator.status(lease) == LeaseStatus.ENDING
-    # It waits for the agents, at pauses.
+    # The event waits for the agents, and is retried after pauses.
     commits = process.writer.commits
     assert process.run() == 0
     assert process.writer.commits == commits
@@ -241,7 +241,7 @@ def repair(operator: LeaseOperator) -> None:
 
 
 def failures(process: LeaseProcess, after_s: float) -> list[bool]:
-    """Run the task until a failing event is given up; gives whether it was, by failure."""
+    """Run the task until a failing event is given up; returns, for each failure, whether it was."""
     with capture_logs() as logs:
         process.run(after_s)
         for _ in range(2 * RETRIES):
@@ -355,7 +355,7 @@ MANY = handover.HOSTS_AT_ONCE + 5
 
 @pytest.fixture
 def crowd(tmp_path: Path) -> Iterator[LeaseOperator]:
-    """So many hosts that they change hands in several steps."""
+    """A lease of so many hosts that it takes several steps."""
     names = [f"a{number:02}" for number in range(MANY)]
     made = LeaseOperator(Movers(tmp_path, *map(reported, names)))
     made.keep(*names)
@@ -364,7 +364,7 @@ def crowd(tmp_path: Path) -> Iterator[LeaseOperator]:
 
 
 def dies(operator: LeaseOperator, commits: int, after_s: float) -> bool:
-    """Whether a process dies after this many commits; another one then goes on."""
+    """Whether a process dies after this many commits; then another process goes on."""
     mortal, heir = LeaseProcess(operator, commits), LeaseProcess(operator)
     has_died = True
     with suppress(Died):

@@ -1,4 +1,4 @@
-"""Boots that wait are planned during a flush; nothing is answered early, or kept if it fails."""
+"""Boots that wait are planned during a flush; they are answered later, or dropped if it fails."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 class HeldFlush:
     """A writer whose second batch is held twice: before its last step, and during its flush.
 
-    The flush of the batch before takes ``before_s``.
-    The commands that are submitted before the first gate opens wait for the next batch.
+    The flush of the first batch takes ``before_s``. Commands that are submitted before the first
+    gate opens wait for the next batch.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ def test_without_waiting_boots_nothing_is_handed_over(cloud: Cloud) -> None:
 
 
 def test_if_decisions_are_recorded_nothing_is_handed_over(cloud: Cloud) -> None:
-    """A recording cannot be undone, so that no plan could be made ahead."""
+    """No plan can be made ahead, because a recording cannot be undone."""
     scheduling = Scheduling(record_decisions="failed")
     cloud.executor = BootExecutor(scheduling, UNLIMITED, keep=lambda _: None)
     cloud.reread()

@@ -20,7 +20,7 @@ from tests.support.moves import Movers
 HOUR_S, GRACE_S = 3600.0, 60
 LEASING = Leasing(allow_preemptible_servers=True, preemption_grace_s=GRACE_S)
 SERVERS = 250
-"""More than are warned or deleted in one transaction."""
+"""More servers than are warned or deleted in one transaction."""
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_a_task_deletes_all_that_is_due(tmp_path: Path) -> None:
 
 
 def test_one_turn_has_an_end() -> None:
-    """Even if rows become due as fast as they are deleted."""
+    """A turn ends even if rows become due as fast as they are deleted."""
     calls = 0
 
     def write(work: Work[int]) -> int:

@@ -1,4 +1,4 @@
-"""The search thread: answers, waiting clients, disconnects and the end of the service."""
+"""The search thread: its answers, waiting and disconnected clients, and the service's end."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_calls_that_wait_share_the_next_read(store: Store) -> None:
         assert answers[0] == 4
         assert isinstance(answers[1], NotFound)
         assert answers[2] == 8
-        # A call never gets the answer of a read that had begun before it.
+        # A call never gets the answer of a read that began before the call.
         assert work.seen == [[1], [2, 13, 4]]
 
     run(store, check)

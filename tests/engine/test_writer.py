@@ -121,7 +121,7 @@ def test_a_broken_log_stream_changes_no_answer(cloud: Cloud, unread: Any) -> Non
 
 @ENDS_BY_ACCIDENT
 def test_commands_that_wait_when_the_thread_ends_are_refused(cloud: Cloud, unread: Any) -> None:
-    """The log raises an error here; no other part of the thread is known to."""
+    """Here the log raises the error, because no other part of the thread is known to fail."""
     log_to(unread)
     thread = started(cloud)
     others = [written(waits_for_the_others) for _ in range(300)]
@@ -292,7 +292,7 @@ def test_a_service_is_failing_until_one_write_succeeds(cloud: Cloud) -> None:
 
 
 def test_commands_from_many_threads_are_all_answered(cloud: Cloud) -> None:
-    """A late notification of a step that is done already ends nothing."""
+    """A late notification about a finished step does not end the thread."""
     thread = started(cloud)
     answered: list[str] = []
 

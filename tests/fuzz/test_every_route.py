@@ -1,6 +1,6 @@
-"""Requests made up from the service's own OpenAPI document: whatever comes, never a 500.
+"""Random requests by the service's own OpenAPI document: no request is answered with a 500.
 
-``FUZZ_EXAMPLES`` says how many requests per route; more find more, and take longer.
+``FUZZ_EXAMPLES`` is the number of requests per route; more requests find more, and take longer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.running import Running, running
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
 NEVER = 500
 EVERYBODY = {"x-auth-token": "admin", "x-roles": "admin,service"}
-"""Some routes are for services alone; behind a refusal of policy nothing would be tried."""
+"""All roles: some routes are only for services, and a refusal by policy would test nothing."""
 
 FRAMING = frozenset(
     {"connection", "content-length", "expect", "host", "transfer-encoding", "upgrade"}
@@ -41,11 +41,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @schemathesis.serializer("application/openstack-images-v2.1-json-patch")
 def as_json(_context: Any, value: Any) -> bytes:
-    """A patch of an image is JSON, under a name of its own."""
+    """Send a patch of an image as JSON, under its own media type."""
     return msgspec.json.encode(value)
 
 
-# The document is a function of the route tables, so the tests can be listed without a service.
+# The document depends only on the route tables, so the tests can be collected without a service.
 MOUNTS = {name: getattr(Serving(), f"{name}_prefix") for name in APIS}
 schema = schemathesis.openapi.from_dict(openapi.document(APIS, MOUNTS))
 

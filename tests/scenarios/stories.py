@@ -11,8 +11,8 @@ A story is a mapping::
         request:
           method: POST
           path: /placement/resource_providers
-          headers: {accept: text/plain}     # optional; null takes a header away
-          token: admin                      # optional; "admin" unless said, null for none
+          headers: {accept: text/plain}     # optional; null removes a header
+          token: admin                      # optional; by default "admin"; null for none
           zone: kid                         # optional; the service that is asked
           hop: {parent: up, password: $p}   # optional; a zone parent asks; see ``hop_tokens``
           microversion: placement 1.20      # optional; null for none
@@ -60,16 +60,16 @@ ANSWER_KEYS = frozenset({"status", "body", "text", "headers", "absent"})
 VERSION_HEADER = "openstack-api-version"
 HEADER_PREFIX = "header:"
 PAUSE_S = 0.05
-"""Between two questions of a step that waits."""
+"""The pause between two requests of a step that waits."""
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""Stories are read by every process of tests; what is written in C does it ten times faster."""
+"""Every process of tests reads all stories; the loader in C is ten times faster."""
 
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 
 class _Missing:
-    """Stands where an answer has nothing."""
+    """Takes the place of a missing part of an answer."""
 
     def __repr__(self) -> str:
         return "missing"
@@ -82,12 +82,12 @@ _MATCHERS: Mapping[str, Callable[[Any], bool]] = {
     "$string": lambda thing: isinstance(thing, str),
     "$integer": lambda thing: isinstance(thing, int) and not isinstance(thing, bool),
 }
-"""Expected values that stand for many."""
+"""Expected values that match any value of a type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One story, and where it is written."""
+    """One story, and its file."""
 
     path: Path
     name: str
@@ -98,7 +98,7 @@ class Story:
 
 
 def read(folder: Path) -> Iterator[Story]:
-    """Give all stories below a folder; a mistyped key is an error, not a comment."""
+    """Return all stories below a folder; an unknown key is an error."""
     for path in sorted(folder.rglob("*.yaml")):
         for document in yaml.load_all(path.read_text(encoding="utf-8"), Loader=LOADER):
             _only(document, STORY_KEYS, path)
@@ -122,7 +122,7 @@ def _only(found: Mapping[str, Any], known: frozenset[str], path: Path) -> None:
 
 
 def tell(story: Story, service: Running, zones: Mapping[str, Running] | None = None) -> None:
-    """Run all steps in order; raises AssertionError at the first that goes otherwise."""
+    """Run all steps in order; raises AssertionError at the first that has another answer."""
     saved: dict[str, Any] = {"url": service.url, "admin_password": service.admin_password()}
     others = zones or {}
     saved |= {f"{name}_url": each.url for name, each in others.items()}
@@ -208,10 +208,10 @@ def _body(response: Any) -> Any:
 
 
 def difference(expected: Any, found: Any, where: str) -> str | None:
-    """Say how ``found`` differs from what is expected; ``None`` if it does not.
+    """Return how ``found`` differs from what is expected; ``None`` if it does not.
 
-    A mapping may hold more than is expected, at any depth; a list is just as long and in the
-    same order. ``$any``, ``$uuid``, ``$string`` and ``$integer`` stand for any such value.
+    A mapping may have more keys than expected, at any depth. A list must have the same length and
+    order. ``$any``, ``$uuid``, ``$string`` and ``$integer`` match any such value.
     """
     if isinstance(expected, str) and expected in _MATCHERS:
         fits = _MATCHERS[expected](found)

@@ -42,7 +42,7 @@ def post(service: Running, path: str, body: Any) -> Any:
 
 
 def asked(service: Running, name: str, **more: Any) -> Any:
-    """Ask about the example of a type, all of whose parameters are texts in a query."""
+    """Ask about the example of a type; in a query, all its parameters are texts."""
     query = {key: "" if given is None else given for key, given in EXAMPLES[name].items()}
     query |= {"resource_type": name, **more}
     return service.call("GET", "/reservation/v1/availability", "ann:lab", params=query)

@@ -1,5 +1,4 @@
-"""HEAD is answered with a head alone, whatever is asked for: bytes behind it would be taken
-for the beginning of the next answer."""
+"""Every HEAD is answered without a body: clients would take its bytes for the next answer."""
 
 from __future__ import annotations
 
@@ -29,13 +28,13 @@ CHUNK = 65536
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service for all of them."""
+    """One service for all tests."""
     with running(tmp_path_factory.mktemp("head")) as started:
         yield started
 
 
 def said(service: Running, text: str) -> bytes:
-    """All that comes until the service hangs up, with no client that knows better."""
+    """All bytes until the service closes the connection, without an HTTP client."""
     host, _, port = service.url.removeprefix("http://").partition(":")
     answer = b""
     with socket.create_connection((host, int(port)), timeout=10.0) as connection:

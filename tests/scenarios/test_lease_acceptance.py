@@ -134,7 +134,7 @@ def test_check_6_update_host_reservation(play: LeasePlay) -> None:
     server = play.boot(reservation=reservation["id"])
     play.wait(75)
     assert server["status"] == "ACTIVE"
-    # Without its seconds, the end may be in the current minute.
+    # The end has no seconds, so it may be in the current minute.
     play.end_in(lease, 30)
     assert play.is_gone(server)
     play.assert_over(lease, reservation["id"])

@@ -135,7 +135,7 @@ def test_wrong_windows(place: Place, dates: Mapping[str, Any]) -> None:
 
 
 def test_the_last_date_there_is_is_no_accident(place: Place) -> None:
-    """A window may end in the far future, also with a time for cleaning after it."""
+    """A window may end at the last date, even with a cleaning time after it."""
     far = {"start_date": "9999-12-30 00:00", "end_date": "9999-12-31 23:59"}
     answer = place.send("POST", LEASES, {**LEASE, **far})
     assert answer.status_code == 201, answer.text
@@ -262,7 +262,7 @@ def test_wrong_queries(place: Place, query: str) -> None:
 
 
 def test_flavors_of_other_projects(place: Place) -> None:
-    """A flavor that the project may not use is like one that is not there."""
+    """A flavor that the project may not use gets the same error as an unknown flavor."""
     secret = {"name": "secret", "id": "secret", "ram": 64, "vcpus": 1, "disk": 1}
     body = {"flavor": {**secret, "os-flavor-access:is_public": False}}
     assert place.send("POST", "/compute/v2.1/flavors", body, "admin").is_success

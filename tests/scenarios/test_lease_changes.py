@@ -1,7 +1,7 @@
 """Every rule for changes of leases, over HTTP: what is allowed, and what is refused in which words.
 
 A refused change leaves the lease, its events and its reservations as they were. The first part of
-the module follows the rules for ``PUT``, and the second one the errors of ``POST``.
+the module follows the rules for ``PUT``, and the second part the errors of ``POST``.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def test_a_start_changes_before_it_only(play: LeasePlay) -> None:
     lease.refused(400, LATER, start_date=lease.at(3 * HOUR))
     lease.go_on(HOUR + 1, "ACTIVE")
     lease.refused(400, STARTED, start_date=lease.at(2 * HOUR))
-    # The start that it has is no change.
+    # The present start is no change.
     lease.allowed(start_date=lease.at(HOUR + 1), end_date=lease.at(4 * HOUR))
 
 
@@ -149,7 +149,7 @@ def test_a_warning_stays_inside_the_lease(play: LeasePlay) -> None:
     for minute in (HOUR - 1, 3 * HOUR + 1):
         lease.refused(403, OUTSIDE, before_end_date=lease.at(minute))
     shown = lease.warning()[1]
-    # Without a date it moves with the end.
+    # A warning without a date moves with the end.
     lease.allowed(end_date=lease.at(4 * HOUR))
     assert lease.warning()[1] > shown
     lease.go_on(3 * HOUR + 30, "ACTIVE")
@@ -213,7 +213,7 @@ def homes(play: LeasePlay, lease: Changed) -> set[str]:
 
 def test_longer_leases_keep_their_hosts_once_they_are_active(play: LeasePlay) -> None:
     pending, active = Changed(play, WHOLE, HOUR, 2 * HOUR), Changed(play, WHOLE, 0, HOUR)
-    # All hosts but one are taken afterwards, and the active lease's host is.
+    # After the lease, all hosts except one are taken, including the active lease's host.
     for lease in (active, pending):
         (home,) = homes(play, lease)
         text = f'["==", "$hypervisor_hostname", "{home}"]'

@@ -1,4 +1,4 @@
-"""The example of an operator's own resource type, as its guide has it, through HTTP."""
+"""The guide's example of an operator's own resource type, over HTTP."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_the_example_of_the_guide(package: Path, tmp_path: Path) -> None:
         held = must(service, "GET", f"{HOSTS}/allocations?lease_id={lease['id']}")["allocations"]
         assert len(held) == 2
 
-        # Two nodes fit beside these six, and no large one.
+        # In addition to these six, two nodes fit, but no large one.
         room = "/reservation/v1/availability?resource_type=ours:node&size=small&nodes=1"
         (interval, *_) = must(service, "GET", room, token=ANN)["availability"]["intervals"]
         assert interval["free"] == 2
@@ -138,7 +138,7 @@ def test_commands_ask_about_the_type_as_they_reserve_it(package: Path, tmp_path:
                 service, ListAvailability, "--reservation", "resource_type=ours:node,size=large"
             )
         assert "Missing parameter nodes (HTTP 400)" in str(refusal.value)
-        # The text of a reservation of hosts works too, with its two numbers.
+        # The text of a reservation of hosts, with its two numbers, works too.
         hosts = "resource_type=physical:host,min=2,max=3"
         names, values = command(service, ShowAvailability, "--reservation", hosts, *hour)
         assert dict(zip(names, values, strict=True))["amount"] == 2

@@ -1,4 +1,4 @@
-"""Stories are told on every backend, and see what is not as they say."""
+"""Stories run on every backend, and fail if an answer differs."""
 
 from __future__ import annotations
 

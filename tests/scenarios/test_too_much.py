@@ -1,4 +1,4 @@
-"""What is too much to say is refused, before it costs more than to count it."""
+"""Requests that are too large are refused after counting, before they cost more."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NEWEST = {"openstack-api-version": "placement 1.39"}
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service for all of them."""
+    """One service for all tests."""
     with running(tmp_path_factory.mktemp("much"), auth="builtin") as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def token(service: Running) -> str:
-    """The administrator's."""
+    """The administrator's token."""
     user = {"name": "admin", "password": service.admin_password(), "domain": {"id": "default"}}
     scope = {"project": {"name": "admin", "domain": {"id": "default"}}}
     identity = {"methods": ["password"], "password": {"user": user}}

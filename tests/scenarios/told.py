@@ -1,4 +1,4 @@
-"""The stories below this folder, each told against a service of its own."""
+"""The stories below this folder; each runs against a service of its own."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ STORIES = tuple(read(FOLDER))
 
 
 def label(story: Story) -> str:
-    """How a test is named: its file, and the story in it."""
+    """Return a test's name: its file, and the story in it."""
     return f"{story.path.relative_to(FOLDER).with_suffix('').as_posix()}: {story.name}"
 
 
 each_story = pytest.mark.parametrize("story", STORIES, ids=label)
-"""For the tests of one backend: they are in files of their own, which run side by side."""
+"""Parametrizes the tests of one backend. Each backend has its own file, and files run in
+parallel."""
 
 
 def tell_on(backend: str, story: Story, folder: Path) -> None:
-    """Tell a story on a database of this kind."""
+    """Run a story on a database of this kind."""
     with MIGRATED[backend](folder) as url:
         settings = {"database_url": url, **story.settings}
         with running(folder, **settings) as service, ExitStack() as others:

@@ -1,4 +1,4 @@
-"""Queries for many ids: more than one statement accepts, none, and each group once."""
+"""Queries for many ids: more ids than one statement accepts, no ids, and each group once."""
 
 from __future__ import annotations
 

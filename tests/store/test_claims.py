@@ -93,7 +93,7 @@ def test_a_stale_generation_writes_nothing(cloud: Cloud) -> None:
 
 
 def test_only_the_claimed_provider_advances(cloud: Cloud) -> None:
-    """The seed's statement lacks the id: it would advance all providers at one generation."""
+    """Without the id in the statement, all providers at that generation would advance."""
     assert len(set(cloud.seen(cloud.a, cloud.b).values())) == 1
     cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 1}}))
     assert len(set(cloud.seen(cloud.a, cloud.b).values())) == 2

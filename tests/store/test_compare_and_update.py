@@ -1,8 +1,8 @@
-"""The update of a generation alone rejects the later of two writers, on every backend.
+"""On every backend, the update of a generation suffices to reject the later of two writers.
 
-Usually a writer waits for its turn and reads the generations before that statement, and the
-capacity is checked after it. These tests switch all of that off. Only the comparison in the
-statement, and the check of its row count, can reject the later writer.
+Usually, a writer also waits for its turn, reads the generations before the update, and checks the
+capacity after it. These tests switch all these guards off. Only the comparison in the statement,
+and the check of its row count, can reject the later writer.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Rivals:
         return Claim((consumer,), {provider_id: self.seen[provider_id] for provider_id in taken})
 
     def meet(self, first: Claim, second: Claim, meet: str) -> None:
-        """Commit one claim, while the other reaches its update before or after that commit."""
+        """Commit the first claim; the second reaches its update before or after that commit."""
         comes = threading.Event()
 
         def come_second() -> None:
@@ -76,7 +76,7 @@ class Rivals:
             with self.near.write() as tx:
                 write(tx, first)
                 if meet == "before the commit":
-                    # Its update waits for this transaction, or follows it.
+                    # The second update waits for this transaction, or follows it.
                     later = pool.submit(come_second)
                     assert comes.wait(WITHIN_S)
             if meet == "behind the commit":
@@ -96,7 +96,7 @@ class Rivals:
         return [(each.consumer_uuid, each.provider_id, each.used) for each in found]
 
     def consumers(self, *numbers: int) -> dict[ConsumerUuid, int]:
-        """The generations of those of these consumers that exist."""
+        """The generations of these consumers, if they exist."""
         with self.store.read() as tx:
             found = allocations.consumers_by_uuid(tx, [consumer_uuid(each) for each in numbers])
         return {uuid: each.generation for uuid, each in found.items()}
@@ -147,7 +147,7 @@ def test_of_two_claims_of_one_consumer_the_first_succeeds(rivals: Rivals, meet: 
     with rivals.near.write() as tx:
         write(tx, rivals.claim(1, {rivals.a: 1}))
     rivals.seen[rivals.a] = Generation(rivals.seen[rivals.a] + 1)
-    # They name different providers, whose generations reject neither.
+    # The claims name different providers, so the providers' generations reject neither claim.
     first, second = (rivals.claim(1, {each: 6}, seen=1) for each in (rivals.a, rivals.b))
     with pytest.raises(Overtaken):
         rivals.meet(first, second, meet)

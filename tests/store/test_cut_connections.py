@@ -37,16 +37,16 @@ FEW_READ_ONLY = {
     "postgresql": ("SET TRANSACTION READ ONLY",),
     "mariadb": ("COMMIT", "SET SESSION TRANSACTION READ ONLY", "BEGIN"),
 }
-"""As after a fail-over that has left the connection open; for this connection alone."""
+"""Makes this connection read-only, as after a fail-over that leaves connections open."""
 
 
 class Next(Random):
-    """Chance that hits once for each time it is armed."""
+    """Random numbers that count as a hit once each time they are armed."""
 
     hits = 0
 
     def random(self) -> float:
-        """Below a half for a hit."""
+        """Return 0 for a hit, and otherwise 1."""
         self.hits -= 1
         return float(self.hits < 0)
 
@@ -205,7 +205,7 @@ def test_an_idle_transaction_loses_its_turn(name: str, tmp_path: Path) -> None:
     schema.upgrade(awake, NOW)
     with pytest.raises(Unreachable), asleep.write() as tx:
         mark("asleep")(tx)
-        # Waits until the server has ended the other transaction.
+        # This read waits until the server has ended the other transaction.
         with awake.write() as other:
             mark("awake")(other)
         mark("asleep again")(tx)

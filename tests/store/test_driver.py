@@ -1,4 +1,4 @@
-"""Statements that go to the driver alone fail as all other statements do."""
+"""Statements that go directly to the driver fail as all other statements do."""
 
 from __future__ import annotations
 

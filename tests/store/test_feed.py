@@ -50,7 +50,7 @@ def tell(cloud: Cloud, times: int) -> None:
 
 
 def take(cloud: Cloud, table: ProviderTable) -> set[ProviderId] | None:
-    """The rows that must be read again; None means all."""
+    """The rows that must be read again; ``None`` stands for all rows."""
     with cloud.store.read() as tx:
         taken = feed.take(tx, table)
         return None if taken is None else taken.stale
@@ -90,7 +90,7 @@ def test_the_feed_returns_rows_in_order_up_to_the_limit(cloud: Cloud) -> None:
 
 
 def test_rows_are_pruned_from_the_beginning(cloud: Cloud) -> None:
-    """Even after a clock was set back: a reader before a gap must detect it."""
+    """This is true even after a clock was set back: a reader before a gap must detect the gap."""
     cloud.write(lambda tx: providers.create(tx, ONE, "one", None, now=NOW))
     behind = table_of(cloud)
     for moment in (NOW + HOUR, NOW, NOW + HOUR):
@@ -117,7 +117,7 @@ def test_pruning_keeps_at_most_the_given_number(cloud: Cloud) -> None:
 
 
 def test_a_bookmark_is_found_again(store: Store) -> None:
-    """On every database: truncated timestamps would cause full reloads."""
+    """A database that truncated timestamps would cause full reloads."""
     odd = NOW + timedelta(microseconds=123_457)
     with store.write() as tx:
         changes.add_always_read(tx, [ProviderId(1)], odd)

@@ -59,7 +59,7 @@ def follow(cloud: Cloud) -> None:
 
 
 def prune(cloud: Cloud) -> int:
-    """Prune all of the feed but its newest row."""
+    """Prune the feed except for its newest row."""
     dropped: int = cloud.write(lambda tx: changes.prune(tx, LATER, 0))
     return dropped
 
@@ -81,7 +81,7 @@ def test_catching_up_with_nothing_changes_nothing(behind: Cloud) -> None:
 
 
 def test_own_claims_are_not_read_again(cloud: Cloud) -> None:
-    """The row already shows the generation, so catching up skips it."""
+    """The row already has the generation, so catching up skips the row."""
     cloud.boot(cloud.request(forced_host="a", is_admin=True))
     index = cloud.table.index_by_name["a"]
     cloud.table.used["DISK_GB"][index] = 77
@@ -159,7 +159,7 @@ def test_a_feed_pruned_before_the_follower_is_followed(cloud: Cloud, behind: Clo
 
 
 def test_a_reload_in_a_failed_transaction_is_discarded(cloud: Cloud, behind: Cloud) -> None:
-    """The table was reloaded inside a transaction that was rolled back, without changes left."""
+    """The table was reloaded in a transaction that was rolled back. No change rows are left."""
     for size in (5, 6):
         cloud.report(reported("a", vcpus=size), reported("b", vcpus=size))
     table = behind.table

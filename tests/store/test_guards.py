@@ -1,4 +1,4 @@
-"""The capacity check rejects claims that pass the generations; each guard is needed."""
+"""The capacity check rejects claims that the generations would accept; both are needed."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def filled(store: Store) -> Store:
 
 
 def found(store: Store, *claims: str) -> list[str]:
-    """The problems that are found if these were acknowledged."""
+    """Return the problems that are found if these claims were acknowledged."""
     return list(judging.problems(store, {judging.SERVERS: [], judging.CONSUMERS: claims}))
 
 

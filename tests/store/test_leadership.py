@@ -33,7 +33,7 @@ def test_a_term_has_one_leader(opened: Callable[[], Store]) -> None:
     assert took(other, None, "other") is None
     beaten = renewed(one, first)
     assert beaten == now(other) == Leader(1, 1, "one", "address of one")
-    # The other process had counted on a dead leader, which then renewed its term.
+    # The other process took the leader for dead, but the leader then renewed its term.
     assert took(other, first, "other") is None
     second = took(other, beaten, "other")
     assert second == now(one) == Leader(2, 0, "other", "address of other")

@@ -44,7 +44,7 @@ def store(url: str) -> Iterator[Store]:
 
 
 def test_every_table_has_a_primary_key() -> None:
-    # Galera neither deletes nor certifies rows of a table without one.
+    # Galera neither deletes nor certifies rows of a table without a primary key.
     assert [each.name for each in METADATA.tables.values() if not each.primary_key.columns] == []
 
 
@@ -87,7 +87,7 @@ def test_a_deadlock_within_a_step_is_a_collision(store: Store) -> None:
         other.rollback()
 
     with store.engines.reading.connect() as other, ThreadPoolExecutor() as beside:
-        # It has changed more rows, so the server does not pick it as the victim.
+        # This transaction has changed more rows, so the server does not choose it as the victim.
         other.exec_driver_sql(touch + "BETWEEN 10 AND 60")
         with pytest.raises(Collided), store.write() as tx, step(tx):
             tx.exec_driver_sql(touch + "= 1")
@@ -97,13 +97,13 @@ def test_a_deadlock_within_a_step_is_a_collision(store: Store) -> None:
 
 
 def test_an_upgrade_is_locked_until_it_is_committed(store: Store, url: str) -> None:
-    """A program that looked between its end and its commit would repeat its last step."""
+    """A program that read the revision before the commit would repeat the last step."""
     schema.upgrade(store, NOW)
     other = opened(url)
     try:
         with store.write() as tx:
             store.backend.begin_upgrade(tx)
-            # Like every step that alters a table, it ends the writer's turn.
+            # Like every step that alters a table, this one ends the writer's turn.
             tx.exec_driver_sql("CREATE TABLE altered (id INTEGER PRIMARY KEY)")
             store.backend.end_upgrade(tx)
             with pytest.raises(Busy), other.write() as waiting:
@@ -156,7 +156,7 @@ def test_connections_are_encrypted_if_the_server_offers_tls(
 
 
 def test_connections_without_tls_settings_verify_no_certificate() -> None:
-    """Reading the system's certificates takes longer than to connect, and none is verified."""
+    """No certificate is verified, so the system's certificates are not read, which is slow."""
     first, second = (vars(NodeConnection(defer_connect=True))["ctx"] for _ in range(2))
     assert first is second
     assert first.get_ca_certs() == []

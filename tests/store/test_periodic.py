@@ -94,7 +94,7 @@ def test_a_lost_connection_yields_a_new_number(opened: Callable[[], Store]) -> N
     sa.event.listen(store.engines.reading, "connect", lambda raw, _: lines.append(raw))
     listener = invalidations.Listener(store, invalidations.IDENTITY)
     before = listener.number()
-    # As after a restart of the server: its connection is lost.
+    # The connection is lost, as after a restart of the server.
     for each in lines:
         each.close()
     store.engines.reading.dispose()

@@ -1,4 +1,4 @@
-"""Old rows are deleted in batches, so that one transaction makes no other writer wait for long."""
+"""Old rows are deleted in batches, so that no other writer waits long for a transaction."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ PRUNES: dict[str, Callable[[Tx, datetime], int]] = {
     "used_entries": remote.prune_entries,
     "work_orders": orders.prune,
 }
-"""What deletes old rows, by the name of the table."""
+"""The functions that delete old rows, by the name of the table."""
 DUE: dict[str, dict[str, Any]] = {
     "server_groups": {"project_id": f"parent{PREFIX_END}project"},
     "work_orders": {"status": OrderStatus.DONE},
 }
-"""What makes a row old, beside its time."""
+"""The values that a row needs, besides its time, to be old."""
 
 
 def row(table: sa.Table, number: int) -> dict[str, Any]:

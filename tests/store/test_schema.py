@@ -68,7 +68,7 @@ def test_standard_names_are_inserted(empty: Store) -> None:
 
 
 def made_by_a_newer_program(store: Store, compatible_since: str | None) -> None:
-    """Set the database to a revision that this program does not know."""
+    """Set the database's revision to one that this program does not know."""
     with store.write() as tx:
         tx.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
         tx.execute(ordering.schema_promises.delete())

@@ -1,4 +1,4 @@
-"""The queue of processes that write one SQLite file: a waiter comes next."""
+"""The queue of processes that write one SQLite file: a waiting process comes next."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_transaction_keeps_its_turn_until_its_end(tmp_path: Path) -> None:
         ping(tx)
         with pytest.raises(Busy), other.write():
             pass
-        # Without its turn, up to the write lock that it does not get.
+        # A store without guards does not wait for its turn, and fails at the write lock.
         with Store(backend, other.engines, NO_GUARDS).write() as careless:
             ping(careless)
     with pytest.raises(ZeroDivisionError), store.write():

@@ -35,7 +35,7 @@ from tests.support.moves import OTHER
 REVISION = "0005"
 DATA = Path(__file__).parent / "data" / f"revision_{REVISION}.json"
 STRIDE = 7
-"""How many more statements each attempt executes; over all steps, every statement is tried."""
+"""Each attempt executes so many more statements. Over all steps, every statement is tried."""
 Rows = Mapping[str, list[dict[str, Any]]]
 
 
@@ -97,7 +97,7 @@ def _count_on(tx: Tx, table: sa.Table) -> None:
 
 
 def contents(store: Store, names: Mapping[str, Any]) -> dict[str, set[str]]:
-    """The rows of these tables, with the old columns."""
+    """The rows of these tables, with only the old columns."""
     there = sa.MetaData()
     found: dict[str, set[str]] = {}
     with store.read() as tx:
@@ -169,7 +169,8 @@ def test_an_upgrade_killed_at_any_statement_resumes(kind: str, tmp_path: Path) -
             schema.upgrade(store, NOW)
             is_done = True
         except (KeyboardInterrupt, sa.exc.PendingRollbackError):
-            # Alembic cleans up after a failed step, and then meets the ended transaction.
+            # Alembic cleans up after a failed step. The cleanup then fails on the ended
+            # transaction.
             assert left < 0
     assert attempts > STRIDE
     assert _columns(store) == _columns(whole)
@@ -205,9 +206,9 @@ UNREFERENCED = ("work_orders", "server_actions", "quotas", "changes", "secrets")
 
 
 def test_an_older_program_can_still_write(old: Store) -> None:
-    """Older programs must not act on leases or volumes, so some steps are not compatible.
+    """Older programs must not act on leases or volumes, so some steps reject such writes.
 
-    What they write of all else is still accepted.
+    All other writes of older programs are still accepted.
     """
     schema.upgrade(old, NOW)
     assert schema.compatible_since(schema.steps_from(REVISION)) == "0026"

@@ -1,4 +1,4 @@
-"""Every kind of finding: planted and found, and repaired where that is safe, everywhere."""
+"""Every kind of finding is planted, found and, if that is safe, repaired, on every database."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _world(url: str) -> Iterator[World]:
 
 
 class Undone(Exception):
-    """Ends a transaction without a trace."""
+    """Ends a transaction, and rolls it back."""
 
 
 def test_a_sound_cloud_has_no_findings(world: World) -> None:
@@ -66,7 +66,7 @@ def kinds(found: list[Finding]) -> set[str]:
 
 
 def repair_all(tx: Tx) -> list[Finding]:
-    """Repair once what can be, in this transaction; gives what is left."""
+    """Run all repairs once in this transaction; returns the remaining findings."""
     found = findings(tx)
     for kind, repair in REPAIRS.items():
         keys = [each.key for each in found if each.invariant.kind == kind]

@@ -50,7 +50,7 @@ def judge(
 ) -> None:
     """Fail for every finding without an exception and every exception without a finding.
 
-    ``remedy`` says what to do about a finding, if the finding does not say it itself.
+    ``remedy`` says what to do about a finding, unless the finding's text says so.
     """
     allowed = read(rule, folder)
     found = {item.key: item for item in findings}

@@ -44,7 +44,7 @@ class Paragraph:
 
 
 def paragraphs(text: str) -> Iterator[Paragraph]:
-    """Give the paragraphs, list items, table rows and headings outside of code blocks."""
+    """Yield the paragraphs, list items, table rows and headings outside of code blocks."""
     gathered: list[str] = []
     begin, is_code = 0, False
     for number, line in enumerate([*text.splitlines(), ""], start=1):
@@ -100,7 +100,7 @@ def _of_paragraph(
 
 
 def written_in(file: File) -> Iterator[Paragraph]:
-    """Give the docstrings and comments of a module, and its texts of several words."""
+    """Yield the docstrings and comments of a module, and its texts of several words."""
     read = set()
     for node in ast.walk(file.tree()):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -134,7 +134,7 @@ def _wide_lines(file: File) -> Iterator[Finding]:
 
 
 def main(places: Sequence[str]) -> int:
-    """Print the violations in files and folders; gives their number."""
+    """Print the violations in files and folders; returns their number."""
     count = 0
     for file in files():
         if file.path.startswith(tuple(places)):

@@ -32,7 +32,7 @@ def test_all_queries_are_protected() -> None:
     assert written - {"__init__", "__pycache__"} == set(query_contracts())
     for room, section in query_contracts().items():
         assert section["protected_modules"].split() == [f"innkeeper.store.queries.{room}"]
-        # As packages: a contract for a folder protects the modules in it.
+        # A contract for a folder, as a package, protects the modules in it.
         assert section.getboolean("as_packages", fallback=True)
 
 

@@ -17,7 +17,7 @@ BANNED = frozenset(
     {"util", "utils", "helper", "helpers", "common", "misc", "manager", "base"}
     | {"data", "info", "process"}
 )
-"""They say nothing about the content."""
+"""These words say nothing about the content."""
 BANNED_VERB = "handle"
 PACKAGES_PER_FOLDER_MAX = 7
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -58,9 +58,7 @@ PRIVATE = frozenset(
     | {"mending", "mirror", "news", "party", "parties", "pulse", "reception", "safe", "settling"}
     | {"speaker", "standing", "surveyor", "terms", "wish", "wishes"}
 )
-"""Words that mean something in this project alone. The field has a word for each."""
-PRIVATE_MODULES = PRIVATE | {"runs", "several"}
-"""In the name of a function, these two are plain English."""
+"""Words with a private meaning in this project. The field has another word for each."""
 WORD_OF_MODULE = re.compile(r"[a-z0-9]+")
 
 
@@ -90,7 +88,7 @@ def private_words(file: File) -> Iterator[Finding]:
 
 
 def test_a_class_name_has_one_meaning() -> None:
-    """Only their modules would distinguish two public classes of one name."""
+    """Two public classes with one name could be distinguished only by their modules."""
     first: dict[str, str] = {}
     hits = []
     for file, node in public_classes():
@@ -101,7 +99,7 @@ def test_a_class_name_has_one_meaning() -> None:
 
 
 def public_classes() -> Iterator[tuple[File, ast.ClassDef]]:
-    """Give the public classes of modules."""
+    """Yield the public classes of modules."""
     for file in python_files(SOURCE):
         for node in file.tree().body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -112,7 +110,7 @@ CLASS_OF = re.compile(r"`([A-Z]\w+)` of `([\w/.]+)`")
 
 
 def test_a_class_called_by_a_word_of_the_glossary_is_that() -> None:
-    """The glossary says which class has which of its words as a name."""
+    """The glossary says which class has one of its words as a name."""
     listed = dict(CLASS_OF.findall((ROOT / "docs/reference/glossary.md").read_text("utf-8")))
     found = {
         node.name: file.path.removeprefix(f"{SOURCE}/")
@@ -123,7 +121,7 @@ def test_a_class_called_by_a_word_of_the_glossary_is_that() -> None:
 
 
 def glossary_words() -> set[str]:
-    """Give the words that the glossary explains, spelt as class names."""
+    """Return the words that the glossary explains, spelt as class names."""
     lines = (ROOT / "docs/reference/glossary.md").read_text("utf-8").splitlines()
     first = [line.split("|")[1] for line in lines if line.startswith("| ")]
     words = [word for cell in first for word in re.split("[;,]", cell)]

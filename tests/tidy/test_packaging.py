@@ -65,7 +65,7 @@ def test_every_file_is_shipped() -> None:
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Tell whether a pattern of the project file matches a path below the package."""
+    """Return whether a pattern of the project file matches a path below the package."""
     return PurePosixPath(path).match(pattern.removeprefix("**/"))
 
 

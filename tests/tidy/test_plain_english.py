@@ -1,6 +1,6 @@
 """The measurable rules of plain English, and the files that must keep them.
 
-The lists of files only get longer.
+The lists of files may only grow.
 """
 
 from __future__ import annotations

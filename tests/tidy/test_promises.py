@@ -1,7 +1,7 @@
-"""Whatever the program offers is written down and tried: no promise without proof.
+"""Everything that the program offers is documented and tested.
 
-The offers are read from the program itself, so a new one is asked for its row and its story
-without anybody remembering to.
+The offers are read from the program itself. So a new offer fails the test until it has its row and
+its story.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ VERSION_STORIES = STORIES / "placement" / "versions"
 ROW = re.compile(r"^\| `([^`]+)` \| *(.*?) *\|", re.MULTILINE)
 SUPPORTED = re.compile(r"microversions (\d+\.\d+) to (\d+\.\d+)")
 REFUSALS = 400
-"""Statuses from here on are refusals."""
+"""The lowest status of a refusal."""
 FORBIDDEN = 403
 MADE_BY = {"Route": 4}
-"""What makes routes, and at which place it is given their summary."""
+"""The functions that make routes, with the position of the argument for the summary."""
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 
 
@@ -53,14 +53,14 @@ def rows(page: str) -> dict[str, str]:
 
 
 def compare(page: str, documented: Collection[str], offered: Collection[str]) -> None:
-    """Ask for exactly the rows of what is offered."""
+    """Check that a page has exactly the rows of what is offered."""
     missing = sorted(set(offered) - set(documented))
     stale = sorted(set(documented) - set(offered))
     assert (missing, stale) == ([], []), f"docs/reference/{page}: missing {missing}, gone {stale}"
 
 
 def default_text(value: Any) -> str:
-    """How the page writes a default: as it would stand in the settings file."""
+    """Return a default as the page writes it: as in the settings file."""
     return "unset" if value is None else f"`{json.dumps(value)}`"
 
 
@@ -76,7 +76,7 @@ def test_every_setting_has_a_row_with_its_default() -> None:
 
 
 def test_every_difference_from_the_original_has_a_row() -> None:
-    """They are told in one section, which alone may say that there are no others."""
+    """All differences are in one section. Only this section may say that there are no others."""
     page = (REFERENCE / "placement.md").read_text(encoding="utf-8")
     before, section = page.split("\n## Where it differs from upstream\n")
     compare("placement.md", [name for name, _ in ROW.findall(section)], DIFFERENCES)
@@ -86,7 +86,7 @@ def test_every_difference_from_the_original_has_a_row() -> None:
 
 
 def registered(package: str, table: str) -> Mapping[str, Any]:
-    """Find the map of what a package offers, in whichever of its modules it stands."""
+    """Find the map of what a package offers, in any of its modules."""
     home = importlib.import_module(package)
     for module in pkgutil.iter_modules(home.__path__, f"{package}."):
         found = getattr(importlib.import_module(module.name), table, None)
@@ -130,7 +130,8 @@ def test_there_are_apis() -> None:
 
 @pytest.mark.parametrize("name", generate.PAGES)
 def test_pages_quote_the_programs_output(name: str) -> None:
-    """So every microversion, route and rule has its row; ``make reference`` writes them."""
+    """The pages thus have a row for every microversion, route and rule; ``make reference`` writes
+    them."""
     path = REFERENCE / name
     written = path.read_text(encoding="utf-8") if path.exists() else ""
     assert written == generate.PAGES[name](APIS), f"Run 'make reference': {name} is out of date."
@@ -161,14 +162,14 @@ def test_the_picture_of_the_calendar_is_what_the_program_draws() -> None:
 
 
 def prefix(api: Api) -> str:
-    """Where an API stands unless an operator moves it."""
+    """The default path of an API."""
     found = getattr(Serving(), f"{api.name}_prefix")
     assert isinstance(found, str)
     return found
 
 
 def routes() -> Iterator[tuple[Api, Route, Finding]]:
-    """Every route, and how an exception list names it."""
+    """Every route, with its name in exception lists."""
     for api in APIS.values():
         for route in api.routes:
             text = f"{route.method} {prefix(api)}{route.path}"
@@ -176,7 +177,7 @@ def routes() -> Iterator[tuple[Api, Route, Finding]]:
 
 
 def test_every_route_has_a_policy() -> None:
-    """A route that is open to strangers is an exception, and says why."""
+    """A route without a policy is an exception, with a reason."""
     judge("open-route", [place for _, route, place in routes() if route.rule is None])
     unknown = [
         str(place)
@@ -191,7 +192,7 @@ def test_every_route_has_a_summary() -> None:
 
 
 def given_summaries() -> Iterator[tuple[Finding, str, str]]:
-    """Each summary that a route is given, and the handler's docstring."""
+    """Each route's summary, with its handler's docstring."""
     for file in python_files("src/innkeeper/entrypoints/api"):
         if not file.name.endswith("routes.py"):
             continue
@@ -215,7 +216,8 @@ def told_by(handler: Any) -> str:
 
 
 def test_route_summaries_are_not_repeated() -> None:
-    """The handler says it first, then the route, then the rule: each only what is new."""
+    """First the handler, then the route, then the rule is described; each text adds something
+    new."""
     found = list(given_summaries())
     assert found
     twice = [place for place, summary, reported in found if summary == reported]
@@ -228,7 +230,7 @@ def test_route_summaries_are_not_repeated() -> None:
 
 
 def is_alone(route: Route) -> bool:
-    """Whether a route's rule guards no other; one that guards several has words of its own."""
+    """Whether a route's rule guards no other route. A rule for several routes has its own text."""
     return sum(other.rule is route.rule for _, other, _ in routes()) == 1
 
 
@@ -253,7 +255,7 @@ def template(path: str) -> re.Pattern[str]:
 
 
 def told_routes() -> dict[str, set[int]]:
-    """What stories are answered by each route: by the most literal one that matches."""
+    """Return the statuses of stories' requests by route: the most literal route that matches."""
     known = {
         place.text: (route.method, template(f"{prefix(api)}{route.path}"))
         for api, route, place in routes()
@@ -273,7 +275,7 @@ def told_routes() -> dict[str, set[int]]:
 
 
 def test_every_route_has_a_story() -> None:
-    """That a route refuses says nothing yet about what it is for."""
+    """A story in which the route only refuses does not show what the route does."""
     reported = {
         text
         for text, statuses in told_routes().items()
@@ -297,7 +299,7 @@ def test_every_placement_route_has_a_story_of_a_refused_caller() -> None:
 
 
 def placement_versions() -> Iterator[tuple[Version, Version]]:
-    """Each version of Placement that changed something, behind the one before it."""
+    """Each version of Placement that changed something, paired with the version before it."""
     versions = APIS["placement"].versions
     assert versions is not None
     known = [versions.oldest, *(step.version for step in versions.steps)]
@@ -305,12 +307,12 @@ def placement_versions() -> Iterator[tuple[Version, Version]]:
 
 
 def version_story(version: Version) -> str:
-    """How the name of a version's file begins; the rest says in a few words what changed."""
+    """The beginning of the name of a version's file. The rest of the name says what changed."""
     return f"v{version.major}_{version.minor}_"
 
 
 def versions_asked(story: Mapping[str, Any], service: str) -> set[str]:
-    """The versions of a service that the steps of a story ask for."""
+    """The versions of a service that the steps of a story request."""
     wanted = re.compile(rf"\b{service} (\d+\.\d+)")
     asked = set()
     for step in story["steps"]:
@@ -320,7 +322,8 @@ def versions_asked(story: Mapping[str, Any], service: str) -> set[str]:
 
 
 def test_every_version_of_placement_has_a_story() -> None:
-    """One file, whose name begins with the version, and which asks before it and at it."""
+    """Each version has one file, whose name begins with the version; it requests both the version
+    and the one before."""
     untold = []
     for before, version in placement_versions():
         paths = list(VERSION_STORIES.glob(f"{version_story(version)}*.yaml"))
@@ -343,7 +346,7 @@ def test_no_story_is_named_after_a_version_that_is_none() -> None:
 
 
 def test_paths_meet_as_the_router_would_have_them() -> None:
-    """A placeholder is one part of a path, whatever a story writes there."""
+    """A placeholder matches one part of a path, whatever a story has there."""
     assert template("/p/{uuid}/inventories").fullmatch("/p/$PROVIDER/inventories")
     assert not template("/p/{uuid}").fullmatch("/p/1/inventories")
     reported = {"request": {"method": "put", "path": "/p/1?a=b"}, "answer": {"status": 204}}

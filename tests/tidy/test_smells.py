@@ -1,7 +1,7 @@
 """The smells of the design that can be found line by line in the source.
 
-The patterns are the design's own. Where one is easily circumvented by accident, a
-second one stands beside it.
+The patterns are the design's own. If a pattern is easily circumvented by accident, there is a
+second pattern.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def python_files(folder: str) -> tuple[File, ...]:
 
 
 def walk(folder: Path) -> Iterator[Path]:
-    """Give the files below ``folder`` that are not generated."""
+    """Yield the files below ``folder`` that are not generated."""
     if not folder.is_dir():
         return
     for path in folder.iterdir():

@@ -1,4 +1,4 @@
-"""What is ready for operators to load speaks of metrics that there are, and explains itself."""
+"""The dashboard and the alert rules use only existing metrics, and are explained."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TYPE = re.compile(r"^# TYPE (\w+) (\w+)$", re.MULTILINE)
 
 
 def exposed() -> set[str]:
-    """The names of all numbers that a service tells, with those of histograms' parts."""
+    """The names of all metrics of a service, including the parts of histograms."""
     assert api_metrics.__name__, "imported, so that its metrics are registered"
     names: set[str] = set()
     for name, kind in TYPE.findall(metrics.exposition().decode()):
@@ -62,7 +62,7 @@ def test_everything_that_the_service_tells_is_shown_and_explained() -> None:
         for name in METRIC.findall(target["expr"])
     }
     ours = {_whole(name) for name in exposed() if name.startswith("innkeeper_")}
-    # When something began to be counted is nothing that one looks at.
+    # The time when a counter was created is not shown.
     told = {name for name in ours if not name.endswith("_created")}
     unseen = sorted(told - shown)
     assert unseen == [], f"No panel of ops/{DASHBOARD.name} shows {unseen}."

@@ -1,4 +1,4 @@
-"""Ids of a service: nobody can guess them, and later ones sort behind earlier ones."""
+"""A service's ids cannot be guessed, and later ids sort after earlier ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_an_id_is_a_uuid_that_begins_with_the_moment() -> None:
 def test_no_two_ids_and_no_two_seeds_are_alike() -> None:
     ids = RandomIds()
     made = [ids.uuid() for _ in range(MANY)]
-    # What is behind the moment: all of them are made within a few milliseconds.
+    # The part after the time must differ, because all ids are made within a few milliseconds.
     assert len({each[15:] for each in made}) == MANY
     moments = [each[:13] for each in made]
     assert moments == sorted(moments)

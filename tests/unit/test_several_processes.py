@@ -1,4 +1,4 @@
-"""Writes that a service has repeated are counted by what it logs."""
+"""A service's repeated writes are counted by its log."""
 
 from __future__ import annotations
 

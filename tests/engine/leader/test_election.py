@@ -121,10 +121,10 @@ def test_a_dead_leader_is_replaced_after_some_looks(store: Store, join: Join) ->
     assert second.election.is_following
     second.step()
     assert second.election.is_leading
-    # The new leader counts anew.
+    # The new leader starts its own count.
     third.step(LOOKS_MAX)
     assert third.followed == ["first", "second"]
-    # The old one was only suspended.
+    # The old leader was only suspended.
     first.step()
     assert not first.election.is_leading
     assert first.followed == ["second"]
@@ -153,11 +153,11 @@ def test_a_process_without_a_writer_loses_the_lead(store: Store, join: Join) -> 
             second.step()
         assert second.election.is_leading
         first.step()
-    # It says so once, and follows.
+    # The process logs this once, and follows.
     assert [each["event"] for each in logs].count("leader_not_known") == 1
     assert not first.election.is_leading
     assert first.followed == ["second"]
-    # It cannot resign, either; nothing follows from that.
+    # The process cannot resign, either, but this has no effect.
     first.election.resign()
     assert row(store).holder == "second"
 

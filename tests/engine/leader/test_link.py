@@ -1,4 +1,4 @@
-"""Forwarded requests: each is carried out once, or it is known that it may have been."""
+"""Forwarded requests: each is carried out once, or reported as possibly carried out."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ async def test_the_leader_learns_that_a_client_left(tmp_path: Path, leaves: str)
             both.link.close()
         while not at_leader.is_closed:
             await asyncio.sleep(0.01)
-        # What has begun is finished.
+        # Requests that have begun are finished.
         end.set()
         if leaves == "the client":
             assert await asked == b"it"
@@ -227,7 +227,7 @@ async def test_another_certificate_is_refused(tmp_path: Path) -> None:
 
 
 def replace_certificate(address: PeerAddress) -> PeerAddress:
-    """The same address with the digest of another certificate."""
+    """Return the same address with the digest of another certificate."""
     return msgspec.structs.replace(address, certificate="00" * 32)
 
 
@@ -260,7 +260,7 @@ async def test_strangers_are_cut_off(tmp_path: Path, sent: bytes) -> None:
             async with asyncio.timeout(5):
                 # The greeting of the listener, and then the end.
                 received = await reader.read()
-        # One line at most, whatever a stranger sends.
+        # Whatever a stranger sends, it causes at most one log line.
         assert len(logs) <= 1
         greeting = msgspec.msgpack.decode(received[4:], type=Greeting)
         assert greeting.version == VERSION
@@ -295,7 +295,7 @@ async def test_old_sockets_of_killed_processes_are_removed(tmp_path: Path) -> No
             os.utime(tmp_path / name, (made_s, made_s))
         remove_old_sockets(tmp_path / "leader.sock")
         left = sorted(each.name for each in tmp_path.glob("*.sock"))
-        # The new one may belong to a process that is about to listen.
+        # The new socket may belong to a process that is about to listen.
         assert left == ["leader.sock", "new.sock"]
         await both.open()
 
@@ -306,7 +306,7 @@ async def test_strangers_leave_room_for_others(tmp_path: Path) -> None:
         await both.open()
         path = both.address.path
         silent = [await asyncio.open_unix_connection(path) for _ in range(20)]
-        # The last ones are closed at once, and the others later.
+        # The newest connections are closed at once, and the others later.
         for reader, _ in silent[4:]:
             assert await reader.read() == b""
         assert await both.link.ask("echo", b"served") == b"served"

@@ -1,4 +1,4 @@
-"""Requests that the leader did not answer: boots are made once, and other clients are told."""
+"""Requests that the leader did not answer: boots are made once, other requests get an error."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WITH_DISK = {"imageRef": IMAGE_ID, "block_device_mapping_v2": [DISK]}
 ADMIN = {"x-auth-token": "admin"}
 FLAVOR = {"flavor": {"name": "other", "id": "other", "ram": 1, "vcpus": 1, "disk": 0}}
 Way = Callable[["Leader", bytes], Any]
-"""What becomes of one forwarded request."""
+"""How the leader treats one forwarded request."""
 
 
 class Engine:
@@ -80,11 +80,11 @@ class Engine:
 
 
 class ProcessDied(Exception):
-    """Nothing that follows is carried out."""
+    """The process ends before the next step."""
 
 
 class Leader:
-    """Stands for the link to a leader, which does with each request as it is told."""
+    """Replaces the link to a leader, and treats each request in the next way of ``ways``."""
 
     def __init__(self) -> None:
         self.is_leading = False
@@ -166,7 +166,7 @@ class Two:
         return app.make(site, APIS, lambda: None)
 
     def post(self, path: str, body: Any, headers: dict[str, str], *ways: Way) -> Any:
-        """Send a POST to the follower. These things happen to what it forwards."""
+        """Send a POST to the follower. Its forwarded requests are treated in these ways."""
         self.leader.ways = list(ways)
         with capture_logs(), AsgiClient(self.follower) as client:
             return client.post(path, json=body, headers=headers)
@@ -183,7 +183,7 @@ class Two:
         return [each.status for each in self.here.read(lambda tx: servers.alive(tx, ids))]
 
     def attached(self) -> Counter[str]:
-        """The statuses of the servers that volumes are reserved for; of volumes without any."""
+        """The statuses of servers with reserved volumes, and of volumes without a server."""
         query = (
             "SELECT coalesce(s.status, v.status) FROM volumes v "
             "LEFT JOIN volume_attachments a ON a.volume_uuid = v.uuid "
@@ -255,7 +255,7 @@ def test_the_first_attempt_looks_nothing_up(two: Two) -> None:
 
 
 def test_a_refusal_of_a_repeated_boot_leaves_the_outcome_open(two: Two) -> None:
-    """The leader was suspended: it may still grant what the follower would refuse."""
+    """The leader was suspended. It may still carry out the boot that the follower would refuse."""
     answer = two.boot(is_suspended, is_gone, flavorRef="unknown")
     assert answer.status_code == 503
     assert int(answer.headers["retry-after"]) >= 1

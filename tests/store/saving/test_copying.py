@@ -1,4 +1,4 @@
-"""Databases are saved while in use, and restored while not."""
+"""Databases are saved while they are in use, and restored while they are not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_backup_is_a_snapshot_of_a_database_in_use(
     def write() -> None:
         for number in range(10_000):
             with store.write() as tx:
-                # Both or none: an even number of rows.
+                # The number of rows is even: the copy has both rows of a transaction, or none.
                 trait_rules.ensure(tx, f"CUSTOM_A{number}", NOW)
                 trait_rules.ensure(tx, f"CUSTOM_B{number}", NOW)
             if ended.is_set():

@@ -68,7 +68,7 @@ def give(cloud: Cloud, *to: AgentId) -> None:
 
 
 def seen(cloud: Cloud) -> set[AgentId]:
-    """The agents that were seen later than at the start."""
+    """The agents whose last contact is later than the start."""
     found = cloud.read(agent_rows.last_seen)
     return {each for each, moment in found if moment == LATER}
 
@@ -213,7 +213,7 @@ def test_repeated_reports_of_many_agents_are_as_many_statements_as_of_two(hosted
 
 
 def test_each_report_among_others_has_its_own_effect(hosted: Cloud) -> None:
-    """New hosts, changed hosts, hosts of others and unknown traits are reported at once."""
+    """New hosts, changed hosts, other agents' hosts and unknown traits are reported at once."""
     one, two, three, four = AGENTS[:4]
     reports = [
         said(one, reported(HOSTS[one], vcpus=77)),

@@ -92,7 +92,7 @@ def test_the_reported_zone_is_used_without_an_aggregate_zone(cloud: Cloud) -> No
     h1, h2 = cloud.host("h1"), cloud.host("h2")
     assert (h1.availability_zone, h1.reported_zone) == ("east", "attic")
     assert (h2.availability_zone, h2.reported_zone) == ("attic", "attic")
-    # A report without a zone changes neither.
+    # A report without a zone changes neither the zone nor the aggregate.
     cloud.report(reported("h1"), reported("h2"))
     assert (cloud.host("h1"), cloud.host("h2")) == (h1, h2)
     cloud.write(lambda tx: aggregates.remove_host(tx, made.id, "h1", NOW))
@@ -109,7 +109,7 @@ def test_no_aggregate_moves_servers_to_another_zone(cloud: Cloud) -> None:
     assert faults(cloud.boot(cloud.request(availability_zone="nova"))) == [None]
     with pytest.raises(Conflict, match="would change from 'nova' to 'east' but the host"):
         cloud.write(lambda tx: aggregates.add_host(tx, made.id, "h2", NOW))
-    # The zone that they are in already is allowed.
+    # A change to the zone that the hosts are in already is allowed.
     assert make(cloud, "b", "nova", "h2").hosts == ("h2",)
 
 
@@ -188,7 +188,7 @@ def test_changes_add_change_rows_for_member_hosts(cloud: Cloud) -> None:
     made = make(cloud, "a", None, "h1")
     set_key = {"ssd": "true"}
     assert changed_hosts(cloud, lambda tx: aggregates.set_metadata(tx, 1, set_key, NOW)) == {"h1"}
-    # The same value again, and a name, which the host table does not show, add no change rows.
+    # An unchanged value adds no change rows, nor does a name, which the host table does not have.
     assert changed_hosts(cloud, lambda tx: aggregates.set_metadata(tx, 1, set_key, NOW)) == set()
     assert changed_hosts(cloud, lambda tx: aggregates.rename(tx, 1, "b", NOW)) == set()
     assert changed_hosts(cloud, lambda tx: aggregates.add_host(tx, 1, "h2", NOW)) == {"h2"}
@@ -227,7 +227,7 @@ def test_a_removed_host_leaves_its_aggregates(cloud: Cloud) -> None:
     assert cloud.read(lambda tx: aggregates.get(tx, made.id)).hosts == ("h2",)
     with pytest.raises(NotFound):
         cloud.read(lambda tx: providers.get(tx, host.provider_uuid))
-    # The agent brings the host back, in none of the aggregates.
+    # The agent reports the host again. It is then in none of the aggregates.
     cloud.report(reported("h1"))
     assert cloud.host("h1").availability_zone == "nova"
 

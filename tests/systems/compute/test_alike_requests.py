@@ -1,4 +1,4 @@
-"""Requests of one batch that ask for the same are resolved once, and each is still judged alone."""
+"""Equal requests of one batch are resolved once, but each is still checked separately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failed builds: the next best host is tried, and the right hosts are held meanwhile."""
+"""Failed builds: the next best host is tried, and meanwhile the right hosts have allocations."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_build_that_times_out_goes_to_the_next_host(tmp_path: Path) -> None:
     (second,) = movers.waiting("build")
     assert {first.host, second.host} == {"a1", "b1"}
     assert ("destroy", first.host) in movers.pending_orders()
-    # The first host built it after all, and reports that too late.
+    # The first host has built the server after all, but reports it too late.
     assert not movers.settle(first)
     movers.finish()
     assert movers.state(uuid) == ("ACTIVE", None, second.host)
@@ -128,7 +128,7 @@ def test_servers_that_fail_together_do_not_oversell(tmp_path: Path) -> None:
     movers = Movers(tmp_path, *hosts_of("a1", vcpus=3), *hosts_of("a2", "b1", vcpus=1))
     uuids = boot(movers, 5, forced_host=None)
     builds = [Result(each.id, False, "No disk.") for each in movers.waiting("build")]
-    # All results of one agent in one request; the only free room is what they release.
+    # One request has all results of an agent. The only free room is what these results release.
     for agent in (AGENT, OTHER):
         movers.cloud.write(
             partial(

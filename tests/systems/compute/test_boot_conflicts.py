@@ -40,7 +40,7 @@ def far(near: Cloud) -> Iterator[Cloud]:
 
 
 def on(cloud: Cloud, host: str, count: int = 1) -> BootRequest:
-    """A request of an administrator for servers on a host."""
+    """An administrator's request for servers on this host."""
     return cloud.request(count, forced_host=host, is_admin=True)
 
 
@@ -80,8 +80,8 @@ def test_a_stale_claim_without_room_is_rejected(near: Cloud, far: Cloud) -> None
 
 
 def test_claims_after_a_stale_one_are_checked_again(near: Cloud, far: Cloud) -> None:
-    """The first claim is planned at an old generation. The second one is planned at the generation
-    that the other process has written, without having seen that process's claim."""
+    """The first claim is planned at an old generation. The second claim is planned at the
+    generation that the other process has written, but without that process's claim."""
     near.boot(on(near, "a", 4))
     outcomes = boot_outdated(far, on(far, "a", 2), on(far, "a", 2))
     assert held(near)["a"] == 4, "the host was sold twice"
@@ -146,7 +146,7 @@ class Deaf(Follower):
 
 def test_a_claim_detects_a_row_that_the_feed_left_wrong(near: Cloud, far: Cloud) -> None:
     near.boot(on(near, "a", 2))
-    # As if the change row had been lost.
+    # Pretend that the change row was lost.
     far.table.bookmark = far.read(changes.newest)
     with capture_logs() as logs:
         assert faults(far.boot(on(far, "a"), on(far, "b"))) == [None, None]

@@ -36,7 +36,7 @@ def logs() -> Iterator[list[Any]]:
 def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """A cloud of two hosts with room for four small servers each.
 
-    It has one connection to read and one to write, so that a leaked one is noticed.
+    It has one connection to read and one to write, so that a leaked connection is noticed.
     """
     started = cloud_in(tmp_path, reported("a"), reported("b"), readers_max=1)
     yield started
@@ -156,7 +156,7 @@ def test_explaining_refuses_as_booting_does(cloud: Cloud) -> None:
 
 
 def pragma(cloud: Cloud, text: str) -> Any:
-    """Run a statement on the writing connection, outside of any transaction."""
+    """Run a PRAGMA on the writing connection, outside of any transaction."""
     connection = cloud.store.engines.writing.raw_connection()
     try:
         return connection.cursor().execute(f"PRAGMA {text}").fetchone()
@@ -209,7 +209,7 @@ def refuse_writes(raw: sqlite3.Connection, _record: object) -> None:
 
 
 def query_only(cloud: Cloud, is_so: bool) -> None:
-    """Make the writing connection, and each that replaces it, read-only."""
+    """Make the writing connection read-only, and also each connection that replaces it."""
     pragma(cloud, f"query_only={'ON' if is_so else 'OFF'}")
     change = sa.event.listen if is_so else sa.event.remove
     change(cloud.store.engines.writing, "connect", refuse_writes)
@@ -227,12 +227,12 @@ def test_a_read_only_database_rejects_writes_and_loses_nothing(cloud: Cloud) -> 
 
 
 def test_a_database_lost_while_steps_are_repeated_is_awaited_once(cloud: Cloud) -> None:
-    """After an error every step is repeated alone; they must not all wait for the database."""
+    """After an error, every step is repeated alone. Not every step may wait for the database."""
 
     attempts = itertools.count(1)
 
     def break_off(tx: Tx) -> None:
-        # First with the other steps, and then alone.
+        # The failing step runs first with the other steps, and then alone.
         if next(attempts) > 1:
             tx.exec_driver_sql("PRAGMA query_only=ON")
             sa.event.listen(cloud.store.engines.writing, "connect", refuse_writes)

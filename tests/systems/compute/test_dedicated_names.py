@@ -45,7 +45,7 @@ def test_a_text_in_the_form_of_an_id_is_an_id(tx: Tx) -> None:
 def test_a_project_own_pcloud_precedes_those_of_other_projects(tx: Tx) -> None:
     add_pcloud(tx, 1, "ours", "blue", "blue", "red")
     assert dedications.pcloud_named(tx, "ours", "red") == uuid(1)
-    # The owner may have removed its own access: the name means its pcloud anyway, as in commands.
+    # Even if the owner has removed its own access, the name means its pcloud, as in commands.
     add_pcloud(tx, 2, "ours", "red")
     assert dedications.pcloud_named(tx, "ours", "red") == uuid(2)
     assert dedications.pcloud_named(tx, "ours", "blue") == uuid(1)

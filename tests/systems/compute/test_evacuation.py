@@ -1,4 +1,4 @@
-"""Evacuation: a lost host stays held until it is back and has destroyed what it had."""
+"""Evacuation: the lost host keeps the allocations until it is back and has destroyed the server."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def test_a_lost_host_is_held_until_it_confirms_the_cleanup(movers: Movers) -> No
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
     assert movers.migration(uuid).status == MigrationStatus.DONE
     assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
-    # It does not time out.
+    # The destroy order does not time out.
     for _ in range(3):
         movers.wait(silent="a")
         movers.sweep()
     assert movers.pending_orders() == [("destroy", "a1")]
-    # It comes back with the server, and already has the order to destroy it.
+    # The host comes back with the server. The order to destroy the server is waiting.
     movers.wait(1)
     movers.report(reported("a1", servers=(uuid,)))
     assert movers.pending_orders() == [("destroy", "a1")]
@@ -107,7 +107,7 @@ def test_a_failed_evacuation_keeps_the_server_on_its_lost_host(
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     assert movers.held(migration.uuid) == ({"b1": SMALL_TAKES} if is_late else {})
     if is_late:
-        # Not again to the host that may have it already.
+        # The server cannot be evacuated again to a host that may already have it.
         assert "No valid host" in (movers.evacuate(uuid).fault or "")
         movers.tell("destroy", uuid)
     assert movers.migration(uuid).status == MigrationStatus.FAILED
@@ -138,7 +138,7 @@ def test_a_server_lost_during_a_live_migration_can_be_evacuated(tmp_path: Path) 
     assert movers.state(uuid) == ("ERROR", None, "a1")
     assert movers.evacuate(uuid).fault is None
     movers.judge()
-    # Not to the host that it may still be moving to.
+    # The server cannot be evacuated to the host to which it may still be moving.
     assert movers.tell("evacuate", uuid) == "b2"
     second = movers.migration(uuid)
     assert movers.held(uuid) == {"b2": SMALL_TAKES}

@@ -1,4 +1,4 @@
-"""Hosts that do not come back: removing them releases what moves left there."""
+"""Hosts that do not come back: removing a host releases what moves have left on it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def forget(movers: Movers, name: str) -> None:
 
 
 def moved(movers: Movers) -> ServerId:
-    """A server that was moved to the second host, and may be reverted."""
+    """A server that was moved to the second host, and whose move may be reverted."""
     uuid = movers.boot()
     movers.migrate(uuid)
     movers.tell("depart", uuid)
@@ -92,7 +92,7 @@ def test_a_source_lost_while_it_sends_a_deleted_server(movers: Movers) -> None:
     movers.delete(uuid)
     assert movers.server(uuid).status == Status.DELETED
     forget(movers, "a1")
-    # It may have arrived before.
+    # The server may have arrived before the host was removed.
     assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
     for order in movers.waiting("destroy"):
         if order.host == "b1":

@@ -53,7 +53,7 @@ def test_empty_hints_need_no_queries(store: Store) -> None:
 def test_hinted_servers_resolve_to_their_hosts(store: Store) -> None:
     found = resolve(store, {"same_host": uuid(1), "different_host": [uuid(2), uuid(3)]})
     assert found == Resolved(same_hosts=H1, different_hosts=frozenset({"h2"}))
-    # A server without a host stands for no host.
+    # A server without a host refers to no host.
     assert resolve(store, {"same_host": [uuid(3)]}).same_hosts == frozenset()
     assert resolve(store, {"same_host": []}).same_hosts is None
     loose = uuid(1).replace("-", "").upper()
@@ -235,9 +235,9 @@ def test_a_moving_server_ignores_deleted_servers_in_hints(store: Store) -> None:
         assert found == Resolved(same_hosts=H1, different_hosts=frozenset({"h2"}))
         gone = hints.still_meant(tx, {"same_host": uuid(5)})
         assert gone == hints.still_meant(tx, {}) == hints.NOTHING
-        # A server that an administrator named, and that its owner could not see.
+        # An administrator named this server, which the request's owner cannot see.
         named = hints.still_meant(tx, {"same_host": uuid(4)})
-        # Incomplete hints from before hints were checked, beside complete ones.
+        # Incomplete hints from a release that did not check hints, together with complete hints.
         half = hints.still_meant(tx, {"cidr": "/24", "query": ["not", "$traits"]})
     assert half == Resolved(query=("not", "$traits"))
     assert named == Resolved(same_hosts=frozenset({"h3"}))

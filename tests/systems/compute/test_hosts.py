@@ -111,7 +111,8 @@ def test_a_total_below_the_usage_is_accepted(store: Store) -> None:
         _, view = seen(tx)
         assert (view.inventories[vcpu].total, view.used[vcpu]) == (1, 8)
         assert set(view.inventories) == {vcpu}
-        # The report lowers the total, and present servers keep theirs: nothing new fits.
+        # The report lowers the total. Present servers keep their allocations, but no new server
+        # fits.
         tell(tx, agent, [host(inventories={"DISK_GB": InventoryReport(1)})])
         _, view = seen(tx)
         assert view.inventories[vcpu].capacity_units == 0
@@ -235,7 +236,8 @@ def test_unknown_servers_are_left_alone(store: Store) -> None:
             answers = tell(tx, agent, [host(servers=(STRAY,)), host("h2", servers=())])
         assert work.waiting(tx, agent.id, 0, 9) == []
     assert [each.unknown_servers for each in answers] == [(STRAY,), ()]
-    # Only the caller logs them, after the commit, because until then it may be rolled back.
+    # Only the caller logs the findings. It does so after the commit, because the transaction may be
+    # rolled back before that.
     assert logs == []
 
 

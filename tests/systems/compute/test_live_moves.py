@@ -76,7 +76,7 @@ def test_a_server_that_cannot_be_sent_stays(movers: Movers, step: str) -> None:
         f"A host could not carry out the order '{step}'.",
     )
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
-    # What the destination prepared is destroyed, and held until then.
+    # What the destination has prepared keeps its allocations until it is destroyed.
     assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
     assert movers.pending_orders() == [("destroy", "b1")]
     assert "No valid host" in (movers.migrate_live(uuid).fault or "")
@@ -126,7 +126,7 @@ def test_a_preparing_migration_is_cancelled_at_once(movers: Movers) -> None:
     movers.act(migrations.abort, uuid, number, in_queue=True)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     assert movers.migration(uuid).status == MigrationStatus.CANCELLING
-    # The destination may be preparing; its result does not count any more.
+    # The destination may still be preparing, but its result does not count any more.
     assert movers.pending_orders() == [("expect", "b1"), ("destroy", "b1")]
     movers.finish()
     assert movers.migration(uuid).status == MigrationStatus.CANCELLED
@@ -213,7 +213,7 @@ def test_a_server_deleted_while_it_is_sent_leaves_nothing(movers: Movers, has_be
         movers.tell("expect", uuid)
     movers.delete(uuid)
     movers.judge()
-    # Its destination is ordered to destroy it before it arrives.
+    # The destination is ordered to destroy the server before the server arrives.
     for order in movers.waiting("destroy"):
         movers.settle(order)
     assert movers.server(uuid).status == Status.DELETED
@@ -223,7 +223,8 @@ def test_a_server_deleted_while_it_is_sent_leaves_nothing(movers: Movers, has_be
         movers.sweep()
         assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
         movers.tell("send", uuid)
-        # So it gets a second order when it has arrived, and is held until then.
+        # So the destination gets a second order when the server has arrived. The allocations stay
+        # until then.
         assert ("destroy", "b1") in movers.pending_orders()
         assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
     movers.finish()

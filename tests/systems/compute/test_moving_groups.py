@@ -26,7 +26,7 @@ def test_no_server_joins_an_affinity_group_while_a_member_moves(tmp_path: Path) 
     assert "; a member is migrating" in fault
     movers.tell("depart", first)
     movers.tell("arrive", first)
-    # It may still go back until the move is confirmed.
+    # The server may still go back, until the move is confirmed.
     assert faults(movers.cloud.boot(movers.cloud.request(1, hints={"group": GROUP}))) != [None]
     movers.act(resizing.confirm, first)
     movers.tell("destroy", first)
@@ -57,7 +57,8 @@ def test_a_member_may_not_move_to_another_members_destination(tmp_path: Path) ->
     fault = movers.migrate(second).fault
     assert fault is not None
     assert "ServerGroupFilter removed" in fault
-    # Nor to the host that it may go back to, until its move is confirmed.
+    # Nor may the member move to the host to which the other may go back before its move is
+    # confirmed.
     movers.tell("depart", first)
     movers.tell("arrive", first)
     fault = movers.migrate(second).fault

@@ -173,7 +173,7 @@ def test_results_about_one_server_apply_in_order(cloud: Cloud) -> None:
     builds = waiting(cloud)
     for uuid in uuids:
         delete(cloud, uuid)
-    # Ordered once more, as for an agent's report of a server that should be gone.
+    # Order the destruction again, as after an agent's report of a server that should be gone.
     destroys = waiting(cloud)[3:]
     again = [NewOrder(AGENT.id, "h1", uuid, OrderKind.DESTROY, {}) for uuid in uuids]
     cloud.write(lambda tx: orders.add(tx, again, NOW))

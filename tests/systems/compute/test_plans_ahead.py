@@ -138,7 +138,7 @@ def test_resolved_requests_are_limited(cloud: Cloud) -> None:
 
 
 def test_recorded_decisions_are_not_made_ahead(cloud: Cloud) -> None:
-    """A recording cannot be undone."""
+    """The recording of a decision cannot be undone."""
     scheduling = Scheduling(record_decisions="all")
     assert not plans_with(cloud, BootExecutor(scheduling, UNLIMITED, keep=lambda _: None))
 
@@ -152,7 +152,7 @@ def test_recorded_decisions_are_not_made_ahead(cloud: Cloud) -> None:
     ],
 )
 def test_plug_ins_do_not_decide_ahead(cloud: Cloud, setting: dict[str, Any]) -> None:
-    """A plug-in may remember what it decided."""
+    """A plug-in may remember its decision, which cannot be undone."""
     assert not plans_with(cloud, BootExecutor(Scheduling(**setting), UNLIMITED))
 
 

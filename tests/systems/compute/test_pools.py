@@ -95,7 +95,7 @@ def test_a_server_holds_something_of_its_host_and_of_its_pool(cloud: Cloud) -> N
 
 
 def test_the_servers_of_one_request_do_not_oversell_their_hosts_pool(cloud: Cloud) -> None:
-    """Twelve would fit into the hosts."""
+    """The hosts have room for twelve, but the pool for fewer."""
     booted = boot(cloud, 1, 12)
     assert len(booted.server_ids) == 10
     assert pool_used(cloud) == 100
@@ -187,13 +187,13 @@ def test_any_provider_of_a_hosts_tree_puts_it_into_an_aggregate(cloud: Cloud) ->
     cloud.write(lambda tx: providers.create(tx, child, "child", host_uuid(2), now=NOW))
     cloud.write(lambda tx: join(tx, child, RACK))
     assert faults([boot(cloud, forced_host="h2", is_admin=True)]) == [None]
-    # The child moves, together with what it brought.
+    # The child moves, together with its allocations and aggregates.
     cloud.write(lambda tx: providers.hang(tx, child, host_uuid(3), NOW))
     assert faults([boot(cloud, forced_host="h2", is_admin=True)]) != [None]
     assert faults([boot(cloud, forced_host="h3", is_admin=True)]) == [None]
     cloud.write(lambda tx: providers.delete(tx, child, NOW))
     assert faults([boot(cloud, forced_host="h3", is_admin=True)]) != [None]
-    # So do the providers above it.
+    # The providers above it move, too.
     cloud.write(lambda tx: providers.create(tx, child, "rack", None, now=NOW))
     cloud.write(lambda tx: join(tx, child, RACK))
     cloud.write(lambda tx: providers.hang(tx, host_uuid(3), child, NOW))
@@ -238,7 +238,7 @@ def make_another(tx: Tx) -> None:
 
 
 def hang_a_host_below(tx: Tx) -> None:
-    """The third host is below the second, which is served."""
+    """The third host is put below the second host, which the pool serves."""
     providers.hang(tx, host_uuid(3), host_uuid(2), NOW)
 
 
@@ -297,7 +297,8 @@ def test_a_host_with_disks_of_its_own_uses_them(cloud: Cloud) -> None:
     assert of(cloud, first.server_ids[0])[host_uuid(1)]["DISK_GB"] == 10
     second = boot(cloud, forced_host="h1", is_admin=True)
     assert faults([boot(cloud, forced_host="h1", is_admin=True)]) != [None]
-    # They are removed except for what is held, so the next server needs the pool.
+    # The host's own disks are removed except for the used amount, so the next server needs the
+    # pool.
     cloud.report(diskless(1))
     third = boot(cloud, forced_host="h1", is_admin=True)
     assert of(cloud, third.server_ids[0])[pool_uuid()] == {"DISK_GB": 10}

@@ -44,7 +44,7 @@ def test_leftovers_of_an_open_migration_are_no_strays(movers: Movers) -> None:
     come_back(movers, "a1", uuid)
     assert movers.pending_orders() == [("destroy", "a1")]
     movers.finish()
-    # After the move it is a stray.
+    # After the move, the server is left over on the source.
     come_back(movers, "a1", uuid)
     assert movers.pending_orders() == [("destroy", "a1")]
 
@@ -54,7 +54,7 @@ def test_a_preparing_destination_is_left_alone(movers: Movers) -> None:
     movers.migrate_live(uuid)
     movers.tell("expect", uuid)
     come_back(movers, "b1", uuid)
-    # It was sent, and the source could not report that.
+    # The server was sent to the destination, but the source could not report that.
     come_back(movers, "a1")
     assert movers.state(uuid) == ("ACTIVE", "migrating", "a1")
     assert movers.pending_orders() == [("send", "a1")]

@@ -121,7 +121,7 @@ def test_a_move_that_fails_leaves_the_server_where_it_was(
     else:
         movers.tell(step, uuid, "No.")
     migration = movers.migration(uuid)
-    # After a timeout the destination may have it.
+    # After a timeout, the destination may have the server.
     may_be_there = is_late and step == "arrive"
     assert migration.status == (MigrationStatus.FAILING if may_be_there else MigrationStatus.ERROR)
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
@@ -236,7 +236,8 @@ def test_a_failed_cleanup_of_the_source_is_retried(movers: Movers) -> None:
     movers.tell("destroy", uuid, "It is busy.")
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
     assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
-    # Meanwhile it cannot move back there: the pending order would destroy it.
+    # Meanwhile, the server cannot move back to that host, because the pending order would destroy
+    # it.
     assert "No valid host" in (movers.migrate(uuid).fault or "")
     movers.wait()
     movers.sweep()
@@ -308,7 +309,8 @@ def test_a_resize_on_the_same_host_that_fails_changes_nothing(
     if is_late:
         movers.wait()
         movers.sweep()
-        # It may have its new size by now, until the old one is restored.
+        # The server may have its new size by now. It keeps the larger amounts until the old size is
+        # restored.
         assert movers.held(movers.migration(uuid).uuid) == {"a1": BIG_TAKES}
     else:
         movers.tell("resize", uuid, "No.")
@@ -440,7 +442,7 @@ def test_the_events_of_an_action_are_its_orders(movers: Movers) -> None:
 
 
 def test_a_zone_parent_is_told_the_larger_flavor_during_a_resize(movers: Movers) -> None:
-    """So its quota counts what the quota of this zone would count."""
+    """The parent's quota then counts what this zone's own quota would count."""
 
     def told() -> tuple[int, int]:
         found = movers.cloud.read(lambda tx: zone_servers.held(tx, "project", [uuid]))
@@ -465,7 +467,7 @@ def test_a_zone_parent_is_told_the_larger_flavor_during_a_resize(movers: Movers)
 
 
 def test_a_flavor_of_a_zone_parent_is_not_looked_up(movers: Movers) -> None:
-    """It cannot take the slots of a reservation of this zone."""
+    """A parent's server cannot take slots of a reservation of this zone."""
     uuid = movers.boot()
     wide = Flavor(0, "wide", "wide", 2, 2048, 20)
     slots = {"resources:CUSTOM_RESERVATION_0F0000000000400080000000000000FF": "1"}

@@ -80,15 +80,15 @@ def test_a_groups_state_counts_its_members_by_host(store: Store) -> None:
     with store.read() as tx:
         state = groups.rule_for(tx, GROUP, "red")
         rule = GroupRule("anti-affinity", {"h1": 2, "h2": 1}, 2)
-        assert state == GroupState(first, rule, members=4)
-        # Without the one that moves.
+        assert standing == GroupState(first, rule, members=4)
+        # The members without the server that moves.
         moving = groups.rule_of(tx, uuid(2))
         assert moving is not None
         assert (moving.rule.members, moving.members) == ({"h1": 1, "h2": 1}, 3)
         assert groups.rule_of(tx, uuid(7)) is None
         assert groups.uuid_of(tx, uuid(5)) == GROUP
         assert groups.uuid_of(tx, uuid(7)) is None
-        # One per host is the default.
+        # By default, a host may have one member.
         assert groups.rule_for(tx, OTHER, "red").rule.servers_per_host_max == 1
 
 

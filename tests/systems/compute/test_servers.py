@@ -1,4 +1,4 @@
-"""Servers in every store: lookup, paging, and ends that happen once."""
+"""Servers in every store: lookup, paging, and state changes that happen only once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.query_steps import steps_of
 from tests.support.server_rows import NOON, row, uuid
 
 MANY = 40
-"""So many results of agents can share a statement."""
+"""The number of agents' results that share a statement."""
 
 
 def boot(tx: Tx, *rows: dict[str, Any]) -> None:

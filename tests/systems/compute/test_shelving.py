@@ -131,7 +131,7 @@ def test_a_failed_unshelve_offloads_the_server_again(movers: Movers, is_late: bo
     if is_late:
         movers.wait()
         movers.sweep()
-        # It may have been started after all.
+        # The server may have been started after all.
         assert movers.state(uuid) == ("SHELVED_OFFLOADED", Task.SHELVING_OFFLOADING, "b1")
         assert movers.held(uuid) == {"b1": SMALL_TAKES}
         assert movers.pending_orders() == [("offload", "b1")]

@@ -1,4 +1,4 @@
-"""Waits after failed logins slow down attackers, and not the user."""
+"""Waits after failed logins slow down attackers, but not the user."""
 
 from __future__ import annotations
 

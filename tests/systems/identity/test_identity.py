@@ -1,4 +1,4 @@
-"""Users, roles and tokens in the store: the first start, and what voids a token."""
+"""Users, roles and tokens in the store: the first start, and events that invalidate a token."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ OLD_TEXTS = {
     SECRET + b"s": "sealed.1.bc6da602b8e6dbef.AAECAwQFBgcICQoLCZ1lB4CFzb7CQgw95zGIWhhyM0VWMKfd"
     "Vl9-UEVgARN6v33ly45XRuZ8kg==",
 }
-"""Sealed by the first program that sealed secrets, with a nonce that counts."""
+"""Sealed by the first version that sealed secrets, with a counter as nonce."""
 
 
 @pytest.mark.parametrize("secret", OLD_TEXTS)
@@ -168,7 +168,7 @@ def test_rotating(opened: Open, tmp_path: Path) -> None:
 def test_a_rotation_that_dies_loses_nothing(store: Store, tmp_path: Path) -> None:
     first = started(store, tmp_path)
     path = tmp_path / "encryption.key"
-    # It wrote the file, and then nothing to the database.
+    # The process wrote the key file, and then died before it wrote to the database.
     key_files.write(path, [SECOND, *key_files.read(path)])
     assert started(store, tmp_path) == first
     assert care(store, tmp_path, "drop-old") == "0 keys dropped, 2 kept."

@@ -1,6 +1,6 @@
 """Cases that a service of reservations must get right, by a virtual clock.
 
-The numbers are those of the list that was made from the faults of other services. The cases:
+The numbers are those of a list of other services' faults. The cases:
 
 - 1: ``tests/compat``: the stock client; ``tests/scenarios/test_lease_acceptance.py``: the checks of
   the acceptance tests that come with Blazar.

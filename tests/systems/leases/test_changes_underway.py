@@ -1,4 +1,4 @@
-"""Changes of leases that wait for some of their hosts, or have servers left on failed ones."""
+"""Changes of leases that wait for some hosts, or whose servers remain on failed hosts."""
 
 from __future__ import annotations
 
@@ -91,11 +91,8 @@ def test_a_starting_lease_gets_more_slots_where_it_waits(world: LeaseWorld) -> N
     world.judge()
 
 
-LEFT_OVER = "servers on a failed host"
-
-
-def left_over(world: LeaseWorld, next_start: int = 10) -> Lease:
-    """A lease that has another host for a failed one, which the next lease has after it."""
+def left_over(world: LeaseWorld) -> tuple[Lease, datetime]:
+    """A lease whose host failed and was replaced; the failed host belongs to the next lease."""
     lease, host = used(world)
     named = f'["==", "$hypervisor_hostname", "{host}"]'
     world.create([{**WHOLE, "resource_properties": named}], next_start, 20, PROJECT)

@@ -79,7 +79,7 @@ def test_slots_of_reservations_take_no_columns_of_hosts(operator: LeaseOperator)
 
 
 def plans(tx: Tx, look: Any) -> list[str]:
-    """What SQLite does for each query of a periodic look."""
+    """SQLite's plan of each query of the periodic task."""
     seen: list[tuple[str, Any]] = []
 
     def see(_c: Any, _cursor: Any, text: str, parameters: Any, *_: Any) -> None:

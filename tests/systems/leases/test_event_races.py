@@ -1,7 +1,7 @@
 """Several workers carry out the same events of leases at once: each has its effect once.
 
-On every database. In a service, only the process that has the turn carries out events. Here no
-process asks for the turn, as if all of them believed that they had it.
+On every database. The tests run on every database. In a service, only one process at a time has the
+turn to carry out events. In these tests all processes act as if they had it.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def drain(operator: LeaseOperator, name: str, leaves_at: datetime | None) -> Fre
 
 
 def leave(operator: LeaseOperator) -> int:
-    """The periodic work of hosts that leave."""
+    """Run the periodic task for hosts that leave."""
     return int(operator.cloud.write(partial(draining.let_leave, now=operator.now)))
 
 
@@ -169,7 +169,7 @@ def test_requirements_of_flavors_count_too() -> None:
 
 
 def test_a_lease_that_was_decided_before_a_change_is_overtaken(operator: LeaseOperator) -> None:
-    """Its process may not have read the change yet."""
+    """The process that decided may not have read the change yet."""
     change(operator, "a1", gpu="a100")
     host, when = operator.cloud.host("a1"), window(operator, 1, 2)
     chosen = [[ChosenHost(host.id, host.provider_id, host.provider_uuid, 1)]]
@@ -232,7 +232,7 @@ def test_private_properties_are_for_administrators(operator: LeaseOperator) -> N
 
     def look(tx: Tx) -> None:
         resource_properties.demand_visible(tx, [requiring(GPU)], admin)
-        # A lease keeps what it required before.
+        # A lease keeps its earlier requirements.
         resource_properties.demand_visible(tx, [requiring(GPU)], operator.context(), lease)
 
     operator.cloud.read(look)

@@ -1,4 +1,4 @@
-"""Failed hosts are replaced in leases, and leases say what they have lost."""
+"""Failed hosts are replaced in leases, and leases show which hosts they have lost."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def units(operator: LeaseOperator, lease: Lease) -> dict[str, int]:
 
 
 def flags(operator: LeaseOperator, lease: Lease) -> tuple[bool, bool, bool]:
-    """Whether a lease is degraded, and its first reservation misses or got hosts."""
+    """Whether a lease is degraded, and its first reservation lacks hosts or got other hosts."""
     found = operator.cloud.read(lambda tx: leases.by_uuid(tx, lease.uuid))
     part = found.reservations[0]
     return found.is_degraded, part.is_missing, part.is_changed
@@ -218,7 +218,7 @@ def test_a_failed_host_with_servers_stays_held_and_they_are_evacuated_within_the
 
 
 def test_a_host_that_was_replaced_is_not_chosen_again(operator: LeaseOperator) -> None:
-    """It has servers of the lease, and takes no more of them."""
+    """The replaced host still has servers of the lease, but takes no new ones."""
     lease = operator.lease((1, 1), end=2 * HOUR_S)
     (first,) = operator.held(lease)
     operator.movers.boot(first, hints={"reservation": lease.reservations[0].uuid})

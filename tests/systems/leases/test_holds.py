@@ -86,7 +86,7 @@ def request(start: float, end: float, most: int = 1, project: str = "project") -
 
 
 def create(tx: Tx, wanted: LeaseRequest, context: LeaseContext) -> Lease:
-    """Create a lease with a host table of its own, as another process would."""
+    """Create a lease with a separate host table, as another process would."""
     made: Lease = decided(tx, lambda decision: lease_rules.create(tx, decision, wanted, context))
     return made
 
@@ -246,7 +246,7 @@ def test_a_writer_without_its_turn_is_detected(furnished: Store) -> None:
 def test_a_hold_written_before_the_first_generation_read_is_seen(
     furnished: Store, opened: Callable[[], Store]
 ) -> None:
-    """Neither writer has its turn, so what was read before that moment proves nothing."""
+    """Neither writer has its turn, so earlier reads prove nothing."""
     mine, rivals = (Store(each.backend, each.engines, NO_TURNS) for each in (furnished, opened()))
     wanted, theirs = (request(1, 2, most=2) for _ in range(2))
     made: list[Lease] = []

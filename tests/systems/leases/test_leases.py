@@ -1,4 +1,4 @@
-"""Leases start and end on time, hand hosts on, and leave nothing behind."""
+"""Leases start and end on time, pass hosts to the next lease, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_start_waits_until_former_servers_are_gone(operator: LeaseOperator) ->
     assert operator.status(second) == LeaseStatus.STARTING
     assert operator.said("b1") == [(Dedication.LEASED, second.reservations[0].uuid)]
     operator.movers.tell("destroy", server)
-    # Another process takes the second lease first, and the first one afterwards.
+    # Another process handles the second lease first, and then the first lease.
     operator.carry_out(second.uuid)
     assert operator.status(second) == LeaseStatus.ACTIVE
     assert operator.status(first) == LeaseStatus.ENDING
@@ -150,7 +150,7 @@ def test_a_lease_starts_once_the_agent_of_a_down_host_is_back(operator: LeaseOpe
     operator.movers.wait(601, silent=home[0])
     operator.delete(lease)
     assert operator.movers.server(server).status == Status.DELETED
-    # Its agent has not reported that the server is gone.
+    # The agent has not yet reported that the server is gone.
     assert operator.said(home) == [(Dedication.ENDED, lease.reservations[0].uuid)]
     operator.movers.wait(1)
     operator.movers.tell("destroy", server)
@@ -233,7 +233,7 @@ def test_minimums_of_all_reservations_come_first(operator: LeaseOperator) -> Non
     operator.keep("a2")
     assert counts(operator, (1, 5), (1, 5)) == [2, 1]
     operator.keep("b2")
-    # The second one cannot get what the first takes beyond its minimum.
+    # The second reservation cannot get the hosts that the first takes above its minimum.
     assert counts(operator, (1, 5), (1, 5), (1, 5)) == [2, 1, 1]
 
 

@@ -1,4 +1,4 @@
-"""What all other writers wait for does not grow with the hosts of a lease that wait."""
+"""Steps, for which all other writers wait, do not grow with the number of a lease's hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SLOT = {"VCPU": 1}
 
 
 def operator_of(folder: Path, hosts: int) -> tuple[LeaseOperator, Lease, Counter]:
-    """A lease that has so many hosts, with a server on each."""
+    """Make a lease of so many hosts, with a server on each."""
     folder.mkdir()
     names = [f"a{number}" for number in range(hosts)]
     made = LeaseOperator(Movers(folder, *map(reported, names)))
@@ -114,7 +114,7 @@ def test_starts_and_ends(tmp_path: Path, amounts: dict[str, int] | None) -> None
 
 
 def test_a_lease_of_many_hosts_takes_several_steps(tmp_path: Path) -> None:
-    """Each step has at most so many hosts, and fewer of those that get their first slots."""
+    """Each step has a limited number of hosts, and fewer hosts if they get their first slots."""
     hosts = handover.HOSTS_AT_ONCE + 1
     names = [f"a{number}" for number in range(hosts)]
     operator = LeaseOperator(Movers(tmp_path, *map(reported, names)))

@@ -1,4 +1,4 @@
-"""All requirements of a lease together have a limit, in requests and in changes."""
+"""All requirements of a lease together have a limit, in new leases and in changes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_change(world: LeaseWorld) -> None:
 
 def test_the_same_text_counts_once(world: LeaseWorld) -> None:
     text = json.dumps(["in", "$vcpus", 2, 4, 8, *range(100, 100 + PARTS_MAX - 5)])
-    # Even texts of several reservations that would exceed the limit together.
+    # This includes texts of several reservations that exceed the limit only together.
     lease = make(world, TEN, ELEVEN, *(whole(text=text) for _ in range(4)))
     assert len(world.operator.held(lease)) == 4
     more = {each.uuid: {"hypervisor_properties": text} for each in lease.reservations}

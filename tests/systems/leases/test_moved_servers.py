@@ -1,4 +1,4 @@
-"""A lease ends whatever has become of its servers: moved, moving, shelved or failed."""
+"""A lease ends whatever the state of its servers: moved, moving, shelved or failed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def operator(tmp_path: Path) -> Iterator[LeaseOperator]:
 
 
 def slots_of(operator: LeaseOperator, count: int = 2, start: float = 0.0) -> Lease:
-    """A lease of so many slots for an hour. With two of them, each is on another host."""
+    """A lease of so many slots for an hour. Two slots are on different hosts."""
     window = Window(operator.moment(start), operator.moment(start + HOUR_S))
     return operator.make(window, [Demand(count, count, SLOT, affinity=False)])
 
@@ -123,7 +123,7 @@ def test_a_revert_into_a_slot(operator: LeaseOperator, *, is_over: bool) -> None
     server = out_of_slot(operator, lease)
     operator.movers.finish()
     if is_over:
-        # The time has come, but no step of the end.
+        # The end of the lease has passed, but no step of the end was carried out.
         operator.movers.wait(HOUR_S)
     operator.movers.act(resizing.revert, server)
     operator.movers.wait(HOUR_S)

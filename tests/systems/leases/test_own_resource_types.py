@@ -1,4 +1,4 @@
-"""Resource types of the operator's own: tried at start, guarded afterwards, and missing later."""
+"""The operator's own resource types: checked at the start, guarded later, and removed at last."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OWN = "tests.support.own_resource_types"
 RACK = f"{OWN}:RackType"
 HOUR = timedelta(hours=1)
 HARMLESS = {"refusal", "malformed"}
-"""Troubles that are refusals."""
+"""Failures that count as ordinary refusals."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Preemptible servers use the freepool until a lease needs their host, and are warned before."""
+"""Preemptible servers use the freepool until a lease needs their host; a warning comes first."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PREEMPTED = "server.preempted"
 
 @pytest.fixture
 def operator(tmp_path: Path) -> Iterator[LeaseOperator]:
-    """Two hosts in the freepool, a1 and a2, and b1 for all."""
+    """Two hosts in the freepool, a1 and a2, and an ordinary host, b1."""
     made = LeaseOperator(Movers(tmp_path, *map(reported, ("a1", "a2", "b1")), leasing=SETTINGS))
     made.keep("a1", "a2")
     made.cloud.add_flavor(CHEAP, extra_specs={EXTRA_SPEC: "true"})

@@ -119,9 +119,9 @@ def test_one_window_that_does_not_fit_undoes_all(operator: LeaseOperator) -> Non
 def test_a_series_that_holds_too_much_is_refused_before_it_is_complete(
     operator: LeaseOperator,
 ) -> None:
-    """All other writers wait for the transaction, so the rest of the series is not tried."""
+    """The rest of the series is not tried, because all other writers wait for the transaction."""
     day_s = DAY.total_seconds()
-    # The last window does not fit, which is not found out.
+    # The last window would not fit either, but it is not tried.
     operator.lease((2, 2), start=4 * day_s, end=4 * day_s + 60, project="other")
     with pytest.raises(Invalid, match="hold at most 4 hosts together"):
         repeated(operator, 4, hosts=2, holds_max=4)
@@ -160,7 +160,7 @@ def test_a_series_ends_in_steps(operator: LeaseOperator) -> None:
         return series.end_some(tx, uuid, lambda lease: lease.project_id == "project", context)
 
     assert [operator.cloud.write(end_some) for _ in range(4)] == [6, 1, 0, 0]
-    # The first lease is over, and stays.
+    # The first lease is over. It stays in the series.
     assert [each.uuid for each in listed(operator, LeaseSearch())] == [made[0].uuid]
     with pytest.raises(NotFound):
         operator.cloud.read(lambda tx: series.leases_of(tx, "no-series"))
@@ -214,7 +214,8 @@ def test_other_requests_go_on_while_a_calendar_is_written(operator: LeaseOperato
         assert await writing == document([lease] * 300)
         return count
 
-    # The task begins in the first turn. If it kept the loop to itself, it would be done by then.
+    # The task begins in the loop's first turn. If the task blocked the loop, it would be done by
+    # then.
     assert asyncio.run(turns()) > 3
 
 

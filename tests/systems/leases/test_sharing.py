@@ -1,4 +1,4 @@
-"""Leases are shared with other projects, handed over, and ended when they are not used."""
+"""Leases are shared with other projects, transferred to them, and ended if they are unused."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def is_placed(operator: LeaseOperator, reservation: str, project: str) -> bool:
 
 
 def users(operator: LeaseOperator, reservation: str) -> set[str]:
-    """The projects that may use the flavor of a reservation."""
+    """The projects that may use a reservation's flavor."""
 
     def may_use(tx: Tx, project: str) -> bool:
         try:
@@ -110,7 +110,7 @@ def test_a_shared_lease_takes_servers_of_both_projects(operator: LeaseOperator) 
 
 
 def test_a_name_means_the_own_lease_before_a_shared_one(operator: LeaseOperator) -> None:
-    """Nobody redirects the servers of a project by sharing a lease of the same name with it."""
+    """Otherwise, a project could redirect another's servers by sharing a lease of that name."""
     theirs = operator.lease((1, 1), start=0, end=HOUR_S)
     operator.turn()
 
@@ -292,7 +292,7 @@ def test_a_server_keeps_a_lease(operator: LeaseOperator) -> None:
     assert look(operator) == []
     operator.wait(599)
     assert look(operator) == []
-    # A server that came after the last look is seen in time.
+    # A server that was booted after the last look is noticed in time.
     server = operator.movers.boot("a1", hints=hints)
     operator.wait(1)
     assert look(operator) == []
@@ -335,5 +335,5 @@ def test_only_active_leases_are_looked_at_and_few_at_a_time(operator: LeaseOpera
     assert found.next_row == 0
     assert seen(operator, second).idle_since == operator.now
     assert seen(operator, pending).idle_since is None
-    # Another grace time counts from the next look.
+    # A new grace time begins at the next look.
     assert chosen(operator, second, {"idle_grace_s": 120}).idle_since is None

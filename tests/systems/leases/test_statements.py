@@ -1,4 +1,4 @@
-"""The statements of a request do not grow with the number of hosts, nor with that of leases."""
+"""The number of a request's statements does not grow with the number of hosts or leases."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_the_host_table_has_the_projects_with_automatic_placement(folded: Folded
         (pclouds.drop, GUEST, {OWNER}),
         (pclouds.authorize, GUEST, {OWNER}),
         (pclouds.accept, GUEST, {OWNER, GUEST}),
-        # The new owner has no access yet, and no project has accepted under it.
+        # The new owner has no access yet, and no project has accepted requests under this owner.
         (pclouds.transfer, STRANGER, set()),
         (pclouds.authorize, STRANGER, set()),
         (pclouds.update, on, {STRANGER}),

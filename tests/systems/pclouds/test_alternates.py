@@ -35,7 +35,7 @@ def folded(tmp_path: Path) -> Iterator[Folded]:
 
 
 def give_away(operator: PcloudOperator, mine: str, theirs: str) -> None:
-    """Move the host on which nothing is built to the other project's pcloud."""
+    """Move the host that has no build to the other project's pcloud."""
     movers = operator.movers
     (order,) = movers.waiting("build")
     there = operator.act(mine, lambda tx, pcloud, _: hosts.page(tx, pcloud))
@@ -58,7 +58,7 @@ def test_a_retried_build_avoids_hosts_that_its_project_may_not_use(
 ) -> None:
     operator, mine, theirs = folded
     movers = operator.movers
-    # It also names the other project's pcloud, to no effect.
+    # The request also names the other project's pcloud, which has no effect.
     request = movers.cloud.request(
         now=movers.now, project_id=MINE, hints={"pcloud": [mine, theirs]}
     )

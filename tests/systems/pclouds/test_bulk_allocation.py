@@ -146,7 +146,7 @@ def test_one_transaction_allocates_a_bounded_number(cloud: Cloud) -> None:
 def test_a_repeated_request_continues_after_the_first_step(cloud: Cloud) -> None:
     Client(cloud, wanting()).step()
     names = list(NAMES[:TAKEN_AT_ONCE])
-    # The last one is for processes of an older release, which expect it.
+    # The key ``failures`` is for processes of an older release, which expect it.
     assert kept(cloud)[1] == {"names": names, "hosts": names, "failures": []}
     later = Client(cloud.beside(), wanting())
     assert tuple(later.step().allocated) == NAMES[: 2 * TAKEN_AT_ONCE]
@@ -207,7 +207,7 @@ def test_progress_kept_by_an_older_release_is_continued(cloud: Cloud) -> None:
 
 
 def test_a_flavor_without_free_hosts_is_not_searched_again(cloud: Cloud) -> None:
-    """The others of that flavor and zone fail with the same message; other zones succeed."""
+    """Further requests for this flavor and zone fail with the same message; other zones succeed."""
     more = tuple(f"late-{number}" for number in range(MANY_MORE))
     host_requests = [HostRequest(name, "large", "mars") for name in more]
     counter = Counter(cloud)
@@ -255,8 +255,8 @@ def test_the_first_refusal_is_reported(cloud: Cloud) -> None:
 
 
 def test_a_client_without_allocations_continues_where_another_is(cloud: Cloud) -> None:
-    """Its failures were not kept, and the hosts can be allocated by now."""
-    none_left = replace(CONTEXT, settings=Dedicating(quota_pcloud_units=0))
+    """The first client's failures were not kept, and by now the hosts can be allocated."""
+    none_left = replace(SCOPES, settings=Dedicating(quota_pcloud_units=0))
     first, second = Client(cloud, wanting(), none_left), Client(cloud, wanting())
     first.step()
     assert len(first.so_far.failed) == TAKEN_AT_ONCE

@@ -1,4 +1,4 @@
-"""Edits of host flavors and pclouds outside their API: by aggregates and by inventories."""
+"""Edits of host flavors and pclouds outside their API, by aggregates and by inventories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hosts of a pool can be allocated: empty and enabled ones, among those that are tried."""
+"""The hosts of a pool that can be allocated: empty and enabled hosts, among those tried."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ATTEMPTS = 2
 """Free hosts that are tried per allocation."""
 FEW = Dedicating(quota_pcloud_units=-1, host_allocation_attempts=ATTEMPTS)
 SEEDS = range(16)
-"""Enough seeds to begin the draw with each of the hosts."""
+"""Enough seeds for the draw to begin with each host at least once."""
 Pooled = tuple[PcloudOperator, str]
 
 
@@ -106,7 +106,7 @@ def test_the_number_of_tried_hosts_is_bounded(pooled: Pooled) -> None:
         else:
             assert hostname not in full
             operator.act_on(uuid, "one", hosts.release)
-    # If the draw began with the two that are not empty, the others were not tried.
+    # If the draw began with the two hosts that are not empty, the other hosts were not tried.
     assert told == {
         "None of the hosts of host flavor large that were tried could be allocated. "
         "Try again, because other hosts may be free."
@@ -152,7 +152,7 @@ def test_replacing_respects_the_quota(pooled: Pooled) -> None:
     operator.redefine("large", 4, by_aggregate=False)
     with pytest.raises(QuotaExceeded):
         replace_it()
-    # The whole quota, since the old host's units come back.
+    # The quota suffices, because the old host's units are returned.
     operator.redefine("large", 3, by_aggregate=False)
     assert replace_it() == 3
 

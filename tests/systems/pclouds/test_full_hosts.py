@@ -51,7 +51,7 @@ def first(kept: Kept) -> str:
 
 
 def test_a_host_without_memory_left_is_full(make: Make) -> None:
-    """It has twelve processors left."""
+    """The host still has twelve processors left."""
     kept = make()
     for _ in range(3):
         kept.boot()
@@ -82,7 +82,7 @@ def test_classes_without_servers_do_not_count(make: Make) -> None:
 
 
 def test_a_host_is_full_when_the_largest_server_does_not_fit_again(make: Make) -> None:
-    """The largest memory and the most processors may be those of two servers."""
+    """The largest memory and the most processors may belong to two different servers."""
     kept = make(vcpus=8, memory_mb=8192)
     kept.movers.cloud.add_flavor("wide", vcpus=4)
     kept.movers.cloud.add_flavor("deep", memory_mb=4096)
@@ -141,7 +141,7 @@ def test_amounts_of_a_pool_do_not_count(make: Make) -> None:
 
     kept.movers.cloud.write(share)
     kept.boot()
-    # The pool has half of what another server would take. No other host has more.
+    # The pool has half of what a further server needs, and every host would use this pool.
     assert kept.turn() == 0
 
 

@@ -1,4 +1,4 @@
-"""Requests of several commits, between which their pcloud gets another owner."""
+"""Requests with several commits; between two commits, the pcloud gets another owner."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ GONE = f"Pcloud {UUID} could not be found."
 
 
 class Turns:
-    """Reads and writes for a handler, with an optional action ahead of its second write."""
+    """Reads and writes for a handler, with an optional action before its second write."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -76,7 +76,7 @@ class Door:
         body: Any = None,
         happens: Callable[[], Any] = list,
     ) -> Answer:
-        """Send a request as a member of a project; ``happens`` runs ahead of the second step."""
+        """Send a request as a project's member; ``happens`` is called before the second write."""
         (route,) = [each for each in PCLOUD_ROUTES if (each.method, each.path) == (method, path)]
         turns = Turns(self.cloud)
         turns.happens = happens
@@ -242,7 +242,7 @@ def test_a_request_that_fails_before_any_allocation_is_refused(door: Door) -> No
     with pytest.raises(Refusal, match=GONE):
         door.take(LAB, NAMES)
     with pytest.raises(Refusal, match="does not answer"):
-        # The first step fails as well, since no host is left for it.
+        # The first step fails, too, because no host is left for it.
         door.act(hosts.allocate_many, [HostRequest(name, "large") for name in NAMES])
         door.take(SHOP, NAMES, happens=partial(fall_silent, door))
 

@@ -224,7 +224,7 @@ def test_an_edit_that_keeps_the_pclouds_ratio_is_carried_out(
 
 
 def test_a_broken_ratio_can_be_corrected_at_placement(cloud: Cloud) -> None:
-    """Older processes did not refuse such an edit."""
+    """Older processes allowed the edit that broke the ratio."""
     take(cloud, cpu_ratio=3.0)
     uuid = cloud.host("a").provider_uuid
     cloud.write(lambda tx: ratios.write(tx, uuid, {"VCPU": Ratio(7.0, 9)}, NOW))

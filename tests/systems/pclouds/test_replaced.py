@@ -1,4 +1,4 @@
-"""A project that replaces hosts has no more of them than it pays for."""
+"""A project that replaces hosts never has more hosts than it pays for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Taken = tuple[PcloudOperator, str, str]
 
 @pytest.fixture
 def taken(tmp_path: Path) -> Iterator[Taken]:
-    """A pcloud with a host that its owner has disabled, and the machine's name; another is free."""
+    """A pcloud with a host that its owner has disabled, and its machine; another host is free."""
     operator = PcloudOperator(Movers(tmp_path, reported("a1"), reported("b1")))
     operator.define("large", 1)
     for name in ("a1", "b1"):

@@ -1,4 +1,4 @@
-"""Unshelving servers of pclouds, whatever became of their place."""
+"""Unshelving servers of pclouds, whatever happened to the pcloud or its hosts."""
 
 from __future__ import annotations
 

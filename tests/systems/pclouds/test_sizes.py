@@ -54,7 +54,7 @@ def test_generated_names_skip_the_owners_names(kept: Kept) -> None:
 
 
 def test_without_a_minimum_it_begins_with_one_host(kept: Kept) -> None:
-    """No host means no room."""
+    """A pcloud without hosts has no room, so it grows."""
     kept.wants(0, 2)
     assert kept.turns(3) == [1, 0, 0]
 
@@ -106,7 +106,7 @@ def test_hosts_in_maintenance_have_no_room(kept: Kept) -> None:
 
 @pytest.fixture
 def two_agents(tmp_path: Path) -> Iterator[Kept]:
-    """Two hosts of different agents, of which the pcloud takes that of ``a`` first."""
+    """Two hosts of different agents; the pcloud takes the host of agent ``a`` first."""
     made = Kept(tmp_path, 1)
     made.wants(1, 2, idle_s=0)
     made.turn()
@@ -253,7 +253,7 @@ def test_it_does_not_shrink_below_the_minimum(kept: Kept) -> None:
 
 
 def test_the_last_host_with_room_stays(kept: Kept) -> None:
-    """Otherwise a new host would replace it at once, and again at every turn."""
+    """Otherwise, a new host would replace it at once, in every turn again."""
     kept.wants(0, 3, idle_s=0)
     kept.turn()
     assert kept.turns(3) == [0, 0, 0]

@@ -41,7 +41,7 @@ def owner(tmp_path: Path) -> Iterator[Owner]:
         operator.pool("gold", name, by_aggregate=False)
     mine: dict[int, str] = {}
     for count in (FEW, MANY):
-        # It would shrink at once if its hosts were empty.
+        # The pcloud would shrink at once if its hosts were empty.
         size = SizePolicy(0, count, "gold", idle_s=0)
         mine[count] = operator.create("project", name="p", size=size)
         for number in range(count):
@@ -63,7 +63,7 @@ def look(uuid: str, tx: Tx) -> int:
 def counted(
     operator: PcloudOperator, work: Callable[[str], object], mine: dict[int, str]
 ) -> list[int]:
-    """The statements for the pcloud of few hosts, and for that of many."""
+    """The numbers of statements for the pcloud of few hosts and for the pcloud of many."""
     counter = Counter(operator.cloud)
     return [counter.of(partial(work, uuid)) for _, uuid in sorted(mine.items())]
 
@@ -127,7 +127,7 @@ def test_finding_idle_hosts_takes_constant_statements(owner: Owner) -> None:
         counts.append(counter.of(operator.keep_sizes))
     few, many = counts
     assert few == many
-    # One is released, however many others are empty.
+    # One host is released, however many hosts are empty.
     movers.wait(60.0)
     few, many = (counter.of(operator.keep_sizes) for _ in range(2))
     assert few == many

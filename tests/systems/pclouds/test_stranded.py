@@ -77,7 +77,7 @@ def test_stranded_servers_have_no_other_place(store: Store) -> None:
         ({"pcloud": other}, {}),
         ({"pcloud": [mine, other]}, {}),
         ({"pcloud": [mine, other]}, {"project_id": GUEST}),
-        # They may not use it, now or ever, so they do not prevent its deletion.
+        # These servers can never use the pcloud again, so they do not prevent its deletion.
         ({"pcloud": mine}, {"project_id": STRANGER}),
         ({"pcloud": [mine, other]}, {"project_id": STRANGER}),
         ({"pcloud": mine, "pcloud_unasked": True}, {}),
@@ -151,7 +151,7 @@ def test_a_name_that_several_pclouds_have_changes_nothing(store: Store) -> None:
 
 
 def test_a_server_that_may_still_be_on_a_host_is_not_changed(store: Store) -> None:
-    # A host got its start order too late, and has not confirmed its removal.
+    # The host got the start order too late, and has not confirmed the server's removal.
     server = shelved(store, {}, host="a")
     with pytest.raises(Conflict, match="has not confirmed the offload"), store.write() as tx:
         change(tx, server)
@@ -171,7 +171,7 @@ def test_a_server_that_cannot_be_shelved_gets_no_order(store: Store) -> None:
 def test_a_boot_and_a_deletion_at_the_same_moment_take_turns(
     store: Store, opened: Callable[[], Store]
 ) -> None:
-    """The second one waits for its turn, and sees what the first one did."""
+    """The second request waits for its turn, and sees the result of the first."""
     rival = opened()
     mine = pcloud(store)
     server = shelved(store, {})

@@ -1,4 +1,4 @@
-"""Explanations of a failed boot reveal nothing about dedicated hosts but that there are some."""
+"""Explanations of a failed boot reveal only that dedicated hosts exist."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def test_explanations_show_no_amounts_of_a_pcloud(tmp_path: Path, names_it: bool
     missing = [each.missing for each in refused.tallies if each.filter_name == "CapacityFilter"]
     assert not any("33" in each or "7 of 40" in each for each in missing)
     if not names_it:
-        # The shared host is the nearest miss, whatever the other one has.
+        # The shared host is the nearest miss, whatever the dedicated host has.
         assert refused.nearest[0].host == "a1"
     movers.close()

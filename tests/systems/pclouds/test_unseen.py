@@ -1,4 +1,4 @@
-"""Errors of servers that name a pcloud, or none, hide dedicated hosts; and whose quota counts."""
+"""Errors of servers with or without a pcloud hide dedicated hosts; and whose quota counts."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_guests_server_counts_against_the_guests_quota(tmp_path: Path) -> None
 
 
 def lost(operator: PcloudOperator) -> str:
-    """Another project's server that found no host, since two of three are in a pool."""
+    """Another project's server that found no host, because two of the three hosts are in a pool."""
     operator.cloud.add_flavor("huge", vcpus=999)
     request = operator.cloud.request(
         project_id=STRANGER, flavor_id="huge", seed=SEED, now=operator.movers.now

@@ -1,4 +1,4 @@
-"""Costs of whole hosts: units of the allocation by the hours from then to the release."""
+"""Costs of whole hosts: units at the allocation, times the hours until the release."""
 
 from __future__ import annotations
 

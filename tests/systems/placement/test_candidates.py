@@ -1,7 +1,7 @@
-"""Rules of allocation candidates that are easily got wrong, each in the smallest forest.
+"""Rules of allocation candidates that are easy to get wrong, each with the smallest forest.
 
-The expected candidates are written out here, for the search and for the reference. Elsewhere the
-reference judges the search.
+The expected candidates are written out here, for the search and for the reference. In other tests,
+the search is compared only with the reference.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ TWO_HOSTS = (
     one(2, has="VCPU"),
     one(3, 2, aggregates=[HERE]),
 )
-"""A pool that serves two trees, the second one because of a child."""
+"""A pool that serves two trees; it serves the second tree because of a child."""
 HOST_WITH_CARDS = (
     one(0, has="VCPU"),
     one(1, 0, has="CUSTOM_GOLD", traits=[RED]),

@@ -43,7 +43,7 @@ class Race:
         return ConsumerClaim(uuid, "p", "u", {self.provider: {self.vcpu: 1}}, None)
 
     async def attempt(self) -> None:
-        """Look, be overtaken perhaps, and write what fitted."""
+        """Read, let the second writer write if it is its turn, and write the claim."""
         self.attempts += 1
         with self.near.read() as tx:
             views = capacity.views(tx, [self.provider])
@@ -66,7 +66,7 @@ class Race:
             asyncio.run(again(self.attempt, ALLOCATIONS, ATTEMPTS_MAX))
 
     def used(self) -> int:
-        """How much is held."""
+        """The usage."""
         with self.near.read() as tx:
             return capacity.views(tx, [self.provider])[self.provider].used.get(self.vcpu, 0)
 

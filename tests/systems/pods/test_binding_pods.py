@@ -103,7 +103,7 @@ def test_an_availability_zone_is_used_and_an_unknown_one_is_named(store: Store) 
         made = seven(tx)
         assert name_of(tx, general(az_name="az2")) == "p7"
         assert name_of(tx, general(az_name="az1")) == "p1"
-        # Without a zone, the oldest chain of bindings counts.
+        # If the request names no zone, the oldest chain of bindings counts.
         assert name_of(tx, general()) == "p7"
         with pytest.raises(UnknownPlace, match="az9"):
             bound(tx, general(az_name="az9"))

@@ -1,4 +1,4 @@
-"""Volumes that pods make for servers, as rows: they count before, and are told apart later."""
+"""Rows of volumes that pods make for servers: they count before their ids are known."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_each_server_gets_its_own_and_what_is_left_ends_when_it_is_at_rest(store
         volume = routings.place_of(tx, DISK, VOLUME)
         assert (volume.project_id, volume.user_id, volume.image_id) == ("a", "u", "i")
         assert (volume.server_uuid, volume.created_at) == (ONE, NOW)
-        # The pod has made the other one larger.
+        # The pod has made the other volume larger.
         boot_volumes.learn(tx, ONE, [ShownVolume(OTHER, 4)], LATER, is_last=True)
         boot_volumes.learn(tx, TWO, [], LATER, is_last=True)
         assert used(tx) == (2, 7)

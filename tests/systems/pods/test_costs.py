@@ -1,4 +1,4 @@
-"""What the queries of a door read: not all routings, however many there are."""
+"""The queries of a door never read all routings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PODS = [1, 2, 3]
 
 
 def steps(store: Store, look: Callable[[Tx], Any]) -> list[str]:
-    """Return the steps on routings of the queries of a function."""
+    """Return the steps, on the table of routings, of the queries of a function."""
     with store.read() as tx:
         return [each for each in steps_of(tx, look) if "pod_routings" in each]
 

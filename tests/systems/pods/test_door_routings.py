@@ -132,7 +132,7 @@ def test_a_resource_that_changes_counts_with_the_larger_amounts_until_it_is_look
         assert routings.used(tx, "a", SERVER) == (1, 8, 512, 0)
         assert routings.open_ones(tx, [pod.id], 10) == [first]
         second = routings.grow(tx, one.id, DoorAmounts(2, 64), limits, later)
-        # What was seen before the second change says nothing about it.
+        # A reading from before the second change says nothing about that change.
         routings.recount(tx, first, DoorAmounts(1, 1), later)
         assert routings.used(tx, "a", SERVER) == (1, 8, 512, 0)
         routings.recount(tx, second, DoorAmounts(2, 64), later)
@@ -201,7 +201,7 @@ def test_a_binding_follows_the_pod_that_accepted(store: Store) -> None:
         pod = bindings.choose(tx, POLICY, refused).pod
         moved = bindings.follow(tx, refused, pod, later, ids=IDS, now=later)
         assert moved is not None and moved.pod_id == second.id
-        # An older request, which ends only now, does not move the binding back.
+        # An older request that ends only now does not move the binding back.
         assert bindings.follow(tx, request, first, NOW, ids=IDS, now=later) is None
         assert list(audit.findings(tx)) == []
 
@@ -220,7 +220,7 @@ def test_a_group_is_made_once_in_a_pod_and_keeps_its_servers_together(store: Sto
         pod_groups.confirm(tx, made.id, "there", later)
         assert pod_groups.begin(tx, TWO, "a", first.id, **times)[0].bottom_id == "there"
         assert pod_groups.pod_of(tx, TWO) is None
-        # A group is no create in doubt.
+        # The routing of a group does not count as an undecided create.
         assert routings.open_ones(tx, [first.id], 10) == []
         wanted = replace(begun(first.id), server_group_uuid=TWO)
         one = routings.begin(tx, wanted, limits)

@@ -1,4 +1,4 @@
-"""What a pod tells, compared with the routings, and the repairs."""
+"""Compares a pod's lists with the routings, and repairs the differences."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def routed(tx: Tx, pod: Pod, **more: Any) -> PodRouting:
 
 
 def told(**more: Any) -> dict[str, PodResource]:
-    """Return what a pod tells of one server."""
+    """Return a pod's description of one server."""
     made = PodResource(SERVER, UUID, "a", MARK, AMOUNTS)
     made = replace(made, **more)
     return {made.uuid: made}
@@ -162,7 +162,7 @@ def test_a_transfer_that_arrives_late_gives_the_volume_to_its_new_project(store:
         assert reconciling.repairable(PodComparison([found], 1)) == []
         taking = {"top_id": f"{TAKES}{UUID}", "bottom_id": None, "project_id": "b", "user_id": "v"}
         for _ in range(2):
-            # To ask again leaves one note.
+            # A second request leaves only one note.
             routed(tx, pod, **of_volume, size_gb=1, **taking)
             assert checks.compare(tx, pod, VOLUME, there, NOW) == []
             (begun,) = routings.of_resource(tx, f"{TAKES}{UUID}", VOLUME)

@@ -51,7 +51,7 @@ class Served:
             measurements.add(self.tx, PodMeasurement(0, each.id, at, {"kinds": told}))
 
     def serve(self, piece: Piece) -> None:
-        """Choose a pod, try it, and bind the project to the one that accepts."""
+        """Choose a pod, try it, and bind the project to the pod that accepts."""
         project, refused = str(piece.project), frozenset[int]()
         at = BEGIN + timedelta(seconds=piece.at_s)
         while True:
@@ -72,7 +72,7 @@ class Served:
         self.servers[pod.id] += 0 if piece.is_volume else len(piece.rows)
 
     def route(self, pod: Pod, piece: Piece, at: datetime) -> None:
-        """Add the routing of what a pod accepted. What came at a measurement came after it."""
+        """Add the routing of accepted work. At a measurement's moment, it counts as later."""
         name, one = self.ids.uuid(), {kind: int(each) for kind, each in piece.one.items()}
         row = PodRouting(0, name, name, pod.id, str(piece.project), "server", at, at)
         routings.add(

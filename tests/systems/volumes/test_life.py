@@ -348,7 +348,7 @@ def test_a_batch_of_volumes_takes_few_more_statements_than_one(it: VolumeCloud) 
 
 
 def test_a_row_that_is_not_that_of_the_store_fails_no_volume(it: VolumeCloud) -> None:
-    """Its claim fails the batch. The row is read again before the requests are tried alone."""
+    """The volume's claim fails the batch. The row is reread before each request is tried alone."""
     it.create(1)
     for provider_id in it.cloud.table.index_of:
         it.cloud.table.expect_no_claim([provider_id])

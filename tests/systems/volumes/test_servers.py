@@ -390,7 +390,7 @@ def test_volumes_of_a_late_build_are_free_once_its_host_is_clean(it: VolumeCloud
     it.settle(undo, is_ok=False, now=LATER)
     it.delete_server(server)
     assert status(it, server) == Status.DELETED
-    # Its host may still have the connections.
+    # The server's host may still have the connections.
     assert it.status(volume.uuid) == VolumeStatus.DETACHING
     soon = LATER + timedelta(seconds=TIMEOUT_S + 1)
     it.cloud.write(lambda tx: agents.mark_seen(tx, [AGENT.id], soon))
@@ -410,7 +410,7 @@ def test_several_new_volumes_of_a_boot_share_pools(it: VolumeCloud) -> None:
     assert len(reserved.made) == len(servers) * len(devices)
     assert {it.status(each) for each in reserved.made} == {VolumeStatus.CREATING}
     it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, reserved, NOW))
-    # Two pools of 100 GB have room for six of them, and not for eight.
+    # Two pools of 100 GB have room for six volumes, but not for eight.
     with pytest.raises(Conflict, match="No valid backend"):
         it.reserve(servers, *[BlockDevice("blank", size_gb=30)] * 4)
     it.settle_all()
@@ -434,7 +434,7 @@ def test_a_repeated_boot_takes_the_reservation_over(it: VolumeCloud, *, crosses:
     second = it.reserve(servers, *devices, is_repeat=True)
     assert (second.made, second.zone) == (first.made, first.zone)
     assert [each.uuid for each in it.attachments(servers[0])] == list(second.attachments)
-    # The first attempt may go on, if its process was only suspended, and be refused.
+    # If the process of the first attempt was only suspended, the attempt may go on, and is refused.
     it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, first, NOW))
     assert len(it.attachments(servers[0])) == len(devices)
     with pytest.raises(Conflict, match="Another attempt"):

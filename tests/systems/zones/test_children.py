@@ -1,4 +1,4 @@
-"""What polls find out about child zones."""
+"""Facts about child zones that polls find out."""
 
 from __future__ import annotations
 

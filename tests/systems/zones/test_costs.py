@@ -1,4 +1,4 @@
-"""What the queries of a tree of zones read: not all servers, however many there are."""
+"""The queries of a tree of zones never read all servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.stores import NOW
 
 INDEX = "USING INDEX ix_zone_servers_child_id_project_id"
 MANY = 1000
-"""A zone parent asks for so many servers at once."""
+"""The number of servers for which a zone parent asks at once."""
 
 
 def test_lists_look_once_into_an_index_for_each_child(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""The entries of one request of a zone parent stand or fall alone, although they are one decision.
+"""Each entry in a zone parent's request succeeds or fails alone, although one decision has all.
 
 Each case is also carried out with one request for each entry, and has the same outcomes.
 """
@@ -108,7 +108,7 @@ def kinds(outcomes: dict[ServerId, Booted | Refusal]) -> dict[ServerId, str]:
 
 
 def homes(cloud: Cloud) -> list[tuple[Any, ...]]:
-    """All servers, with what entries determine."""
+    """All servers, with the fields that entries determine."""
 
     def look(tx: Tx) -> list[Server | None]:
         return [servers.by_uuid(tx, uuid(number)) for number in range(20)]
@@ -121,7 +121,7 @@ def homes(cloud: Cloud) -> list[tuple[Any, ...]]:
 
 
 def of_each(cloud: Cloud, case: str) -> list[EntryBoot]:
-    """The entries of a case, of which some cannot be used."""
+    """The entries of a case; some of them cannot be used."""
     rows = {
         "all": [entry(cloud, each, "ab"[each % 2]) for each in range(3)],
         "one host has no room for the fifth": [entry(cloud, each, "a") for each in range(6)],
@@ -201,7 +201,7 @@ def test_an_entry_that_was_used_is_not_used_again(cloud: Cloud) -> None:
     together(cloud, request)
     again = together(cloud, request)
     assert kinds(again) == {uuid(0): "EntryUsed", uuid(1): "EntryUsed"}
-    # Another server, and an entry that made the first one.
+    # The request for another server has an entry that has already made the first server.
     other = together(cloud, asked(cloud, entry(cloud, 2, "b", entry_id=uuid(1000))))
     assert isinstance(other[uuid(2)], EntryUsed)
     assert [each[0] for each in homes(cloud)] == [uuid(0), uuid(1)]
@@ -273,7 +273,7 @@ def test_a_retry_after_a_lost_acknowledgement_finds_the_servers(cloud: Cloud) ->
 
 
 def test_entries_that_fail_together_are_booted_one_by_one(cloud: Cloud) -> None:
-    """A server of another project has the id of one of them."""
+    """A server of another project has the same id as one of the entries' servers."""
     cloud.boot(replace(cloud.request(), server_ids=(uuid(1),)))
     request = asked(cloud, *(entry(cloud, each, "a") for each in range(3)))
     admissions = []

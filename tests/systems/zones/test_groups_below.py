@@ -1,4 +1,4 @@
-"""Server groups with members in child zones, groups of zone parents, and where hints reach."""
+"""Server groups with members in child zones, groups of zone parents, and the reach of hints."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_some_hints_stay_in_this_zone(cloud: Cloud, hints: Mapping[str, Any]) ->
 
 
 def reached_by(cloud: Cloud, **more: Any) -> Reach:
-    """Where a request with these fields reaches."""
+    """The zones that a request with these fields can reach."""
     request = cloud.request(**more)
     found: Reach = cloud.read(lambda tx: reach.of(tx, request))
     return found
@@ -238,12 +238,12 @@ def entry(cloud: Cloud, told: GroupDefinition, host: str, **more: Any) -> BootRe
 
 
 def begin_build(cloud: Cloud, told: GroupDefinition) -> None:
-    """Store a group as a build does first."""
+    """Store a group, as a build does at its beginning."""
     cloud.write(lambda tx: groups.store_of_parent(tx, told, "up:lab", "up:ann", NOW))
 
 
 def test_entries_for_one_host_are_for_one_member(cloud: Cloud) -> None:
-    """Also entries of two batches that share a transaction."""
+    """This includes entries of two batches that share a transaction."""
     begin_build(cloud, TOLD)
     first, second, third = cloud.boot(
         entry(cloud, TOLD, "a"), entry(cloud, TOLD, "a"), entry(cloud, TOLD, "b")

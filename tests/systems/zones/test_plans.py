@@ -61,7 +61,7 @@ def bringing(cloud: Cloud, plan: Planned, **more: Any) -> BootRequest:
 
 
 def opened(request: BootRequest, sealer: Sealer | None, text: str) -> BootRequest:
-    """The request, restricted to its entry, as a boot with an entry has it."""
+    """The request restricted to the entry's host, as for a boot with an entry."""
     return entries.with_entry(request, entries.found(request, sealer, text))
 
 
@@ -111,7 +111,7 @@ def test_an_invalid_request_does_not_use_up_an_entry(cloud: Cloud) -> None:
 
 
 def test_an_entry_expires_unless_its_server_exists(cloud: Cloud) -> None:
-    """Asking the client to plan again would create a second server."""
+    """If the server exists, an error would make the client plan again, and boot a second server."""
     made, unused = planned(cloud, 2)
     cloud.boot(bringing(cloud, made))
     late = NOW + timedelta(seconds=SEALER_S)
@@ -149,7 +149,7 @@ def test_an_entry_for_a_full_host_is_refused_without_a_trace(cloud: Cloud) -> No
     assert plan.destination.host not in str(answers[0]).split()
     assert cloud.read(lambda tx: servers.ever_known(tx, first.server_ids)) == set()
     assert cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"})) == used
-    # With room again, the entry is valid.
+    # When there is room again, the entry is valid.
     gone = taken[0].server_ids
     cloud.write(lambda tx: server_rules.finish_deletes(tx, gone, NOW))
     assert isinstance(cloud.boot(first)[0], Booted)
@@ -233,7 +233,7 @@ def test_every_offer_is_sealed_with_its_own_item(cloud: Cloud) -> None:
     plan = planned(cloud, 4)
     scope = EntryScope("project", "d")
     placed = sealing.planned_offers(plan, SEALER, "tree")
-    # The nonces go on at 0 after the last number.
+    # After the last number, the nonces continue at 0.
     made = SEALER.seal_all([each.place for each in placed], scope, b"\xff" * 12, NOW)
     nonces = [key_rings.unpadded_bytes_of(each)[9:21] for each in made]
     assert nonces == [b"\xff" * 12, *(bytes(11) + bytes([number]) for number in range(3))]

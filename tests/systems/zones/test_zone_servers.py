@@ -25,7 +25,7 @@ OTHERS = [f"c0000000-0000-4000-8000-0000000000{number}" for number in (11, 12, 1
 
 
 def used(tx: Tx, project_id: str) -> QuotaUsage:
-    """Return what counts for a project or a zone parent."""
+    """Return the quota usage of a project or a zone parent."""
     return quota_usages.of_project(tx, project_id)
 
 
@@ -68,7 +68,7 @@ def test_a_server_that_is_undone_is_not_settled(store: Store) -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_servers_of_several_batches_are_settled_together(store: Store, count: int) -> None:
-    """One that is being undone, or that its user deletes, stays so."""
+    """A server that is being undone, or that its user deletes, keeps that state."""
     child = a_child(store)
     building, built = ZoneServerState.BUILDING, ZoneServerState.BUILT
     with store.write() as tx:
@@ -111,7 +111,7 @@ def test_servers_that_changed_are_compared_soon(store: Store) -> None:
 
 
 def test_servers_below_count_and_an_audit_counts_them_too(store: Store) -> None:
-    """Also under the zone parent to which a project belongs."""
+    """They count for the project, and also for the project's zone parent."""
     child = a_child(store)
     with store.write() as tx:
         add_server(tx, server_below(child))
@@ -157,7 +157,7 @@ def test_an_unknown_server_of_a_child_can_be_adopted(store: Store) -> None:
 
 
 def test_a_server_that_its_user_deletes_before_the_decision_stays_until_then(store: Store) -> None:
-    """Otherwise the rest of its batch would be undone, although all of it was built."""
+    """Otherwise, the rest of the batch would be undone, although all its servers were built."""
     child = a_child(store)
     with store.write() as tx:
         for uuid in OTHERS:

@@ -1,4 +1,4 @@
-"""What pods tell of their servers and volumes: pages, projects, amounts, and bad answers."""
+"""Pods' lists of servers and volumes: pages, projects, amounts, and bad answers."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_amounts_that_are_not_usable_are_not_told(pod: HostilePod, vcpus: object
 
 
 def found(fault: PodFault, count: int) -> list[PodDifference]:
-    """Return so many differences of a kind."""
+    """Return this number of differences of a kind."""
     row = PodRouting(1, "s1", "s1", 1, "acme", SERVER, NOW, NOW)
     return [PodDifference(fault, pod_of(1), SERVER, str(each), "", row) for each in range(count)]
 

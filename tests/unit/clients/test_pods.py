@@ -130,7 +130,7 @@ def test_a_refused_login_is_not_sent_again_for_a_while(pod: HostilePod) -> None:
             return len(pod.zone.asked)
 
         assert [await refused() for _ in range(3)] == [1, 1, 1]
-        # Another password may be right.
+        # Another password may be correct, so the pod is asked again.
         assert await refused(password="other") == 2
         now[0] += BELIEVED
         assert await refused() == 3

@@ -1,4 +1,4 @@
-"""Exchanges with servers that are slow, endless, packed, or none."""
+"""Exchanges with servers whose answers are slow, endless, compressed, or missing."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_response_is_returned_and_its_connection_reused() -> None:
         for _ in range(2):
             answer = ask(wire, server)
             assert (answer.status, answer.reason, bytes(answer.body)) == (200, "OK", b"{}")
-            # A time limit is one exchange's, not one connection's.
+            # A time limit is for one exchange, not for the whole connection.
             time.sleep(TIMEOUT_S)
         assert server.connections == 1
         assert b"accept-encoding: identity\r\n" in server.asked.lower()
@@ -189,7 +189,7 @@ def test_a_compressed_response_is_rejected(encoding: bytes) -> None:
     head = b"content-encoding: %b\r\ncontent-length: %d\r\n\r\n" % (encoding, len(packed))
     with asking([HEAD + head + packed]) as (wire, server), pytest.raises(Unfit, match="compressed"):
         ask(wire, server)
-    # What goes between cannot be asked to explain itself in the clear.
+    # A proxy's error may be compressed, because the proxy may ignore the request's headers.
     with asking([b"HTTP/1.1 502 Bad Gateway\r\n" + head + packed]) as (wire, server):
         assert ask(wire, server).status == 502
 

@@ -33,7 +33,7 @@ CLOSED = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
 class Answering:
     """A server that sends the next answer for each request, and closes after the last one.
 
-    What is ``unasked`` follows a while after the first answer.
+    The bytes ``unasked`` follow a while after the first answer, without a request.
     """
 
     answers: Sequence[bytes]
@@ -86,7 +86,7 @@ def request(
 
 
 def told(*answers: bytes, method: str = "POST") -> ZoneAnswer:
-    """Return what the wire makes of the first answer."""
+    """Return the wire's result for the first answer."""
 
     async def ask() -> ZoneAnswer:
         async with answering(*answers) as (here, wire):

@@ -11,7 +11,7 @@ import sys
 import textwrap
 
 TRIES = 40
-"""So many that each of 20 runs found a type that was read at its first use."""
+"""With so many tries, each of 20 runs found a type that was read only at its first use."""
 PROGRAM = textwrap.dedent(
     """
     import os

@@ -1,4 +1,4 @@
-"""Tokens of zone parents whose users have long names, ask long lists, or have many roles."""
+"""Tokens of zone parents whose users have long names or many roles, or send long queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project reserves is added up over time, and only what increases is an excess."""
+"""A project's reservations are added up over time. Only an increase can be an excess."""
 
 from __future__ import annotations
 

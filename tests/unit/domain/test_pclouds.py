@@ -1,4 +1,4 @@
-"""Names of pclouds' hosts that nobody chose."""
+"""Generated names of pclouds' hosts."""
 
 from __future__ import annotations
 

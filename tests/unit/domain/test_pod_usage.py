@@ -53,7 +53,7 @@ def test_only_finite_numbers_from_zero_on_are_amounts(wrong: object) -> None:
 def test_a_steady_growth_is_continued() -> None:
     found = forecasts(pod_of(1), points(10, 20, 30, 40))["vcpus"]
     assert found.used_per_day == pytest.approx(10)
-    # From 40 to the limit of 80.
+    # The forecast runs from 40 to the limit of 80.
     assert found.full_at == NOW + 3 * DAY + 4 * DAY
     assert found.error_percent == pytest.approx(0)
     assert found.error_count == 2
@@ -61,7 +61,7 @@ def test_a_steady_growth_is_continued() -> None:
 
 def test_the_error_of_past_forecasts_is_shown() -> None:
     found = forecasts(pod_of(1), points(0, 10, 40))["vcpus"]
-    # The line through the first two says 20.
+    # The line through the first two points predicts 20, but the third point is 40.
     assert found.error_percent == pytest.approx(20)
     assert found.error_count == 1
 

@@ -1,4 +1,4 @@
-"""What seems to have passed, and has not."""
+"""Steps of the wall clock: time that seems to have passed, but has not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Clocks:
         self.steps = ClockSteps(lambda: self.wall, lambda: self.steady_s)
 
     def pass_by(self, seconds: float) -> float:
-        """Let time pass; gives what is made up for then."""
+        """Let time pass; returns the forward step that still counts."""
         self.wall += timedelta(seconds=seconds)
         self.steady_s += seconds
         return self.steps.forward_s(WITHIN_S)

@@ -1,4 +1,4 @@
-"""Children of metrics are looked up once."""
+"""The child of a metric for given labels is looked up only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A write that lost to another writer is repeated: so often, and for that reason only."""
+"""A write that lost to another writer is repeated: a limited number of times, and only then."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ATTEMPTS_MAX = 4
 
 
 class Attempts:
-    """An attempt that goes as is told, one outcome after the other."""
+    """An attempt whose outcomes the test gives, one after the other."""
 
     def __init__(self, outcomes: Sequence[Refusal | str]) -> None:
         self.left = list(outcomes)
@@ -66,8 +66,8 @@ class Attempts:
         return outcome
 
 
-def wait_for(attempts: Attempts, row: Retry = ALLOCATIONS) -> str:
-    """Repeat until it goes well."""
+def wait_for(attempts: Attempts, retry: Retry = ALLOCATIONS) -> str:
+    """Repeat the attempt until it succeeds."""
     with capture_logs():
         return asyncio.run(again(attempts, row, ATTEMPTS_MAX))
 
@@ -112,7 +112,7 @@ SOURCE = Path(innkeeper.__file__).parent
 
 
 def settings_named() -> dict[str, object]:
-    """Every setting by its name, as it is if nobody says anything."""
+    """Every setting's default, by name."""
     return {
         name: getattr(getattr(Settings(), slice_name), name)
         for slice_name, kind in SLICES.items()

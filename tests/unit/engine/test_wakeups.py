@@ -1,4 +1,4 @@
-"""Wake-ups reach those who listen, from any thread, and nobody else."""
+"""Wake-ups from any thread reach the listeners, and nobody else."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_several_hear_the_same_wakeup_and_leave_nothing_behind() -> None:
             return [one.is_set(), two.is_set()]
 
     assert asyncio.run(hear()) == [True, True]
-    # Nobody is there any more; the loop they listened on is closed.
+    # No listener is left, and their event loop is closed.
     wakeups.wake("orders", frozenset({"a1"}))
 
 

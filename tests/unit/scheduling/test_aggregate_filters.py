@@ -1,4 +1,4 @@
-"""Filters by what is said of the aggregates that hosts are in."""
+"""Filters by the metadata of hosts' aggregates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEMBERS = {"none": (), "one": (1,), "two": (2,), "both": (1, 2)}
 
 
 def cloud(one: Mapping[str, str], two: Mapping[str, str] = {}) -> HostTable:
-    """Four hosts: in no aggregate, in the first, in the second, in both."""
+    """Four hosts: in no aggregate, in the first, in the second, and in both."""
     table = table_of(*(host(name) for name in MEMBERS))
     return in_aggregates(say(table, {1: one, 2: two}), MEMBERS)
 
@@ -36,20 +36,20 @@ ASKED = [
     pytest.param((), EVERYBODY, id="nothing asked for"),
     pytest.param(((f"{SCOPE}ssd", "true"),), {"one", "both"}, id="with the scope"),
     pytest.param((("ssd", "true"),), {"one", "both"}, id="and without one"),
-    pytest.param((("hw:ssd", "true"),), EVERYBODY, id="another scope is none of its business"),
-    pytest.param((("group_policy", "none"),), EVERYBODY, id="nor is this"),
+    pytest.param((("hw:ssd", "true"),), EVERYBODY, id="another scope is ignored"),
+    pytest.param((("group_policy", "none"),), EVERYBODY, id="a group policy is ignored"),
     pytest.param((("ssd", "false"),), set(), id="another value"),
-    pytest.param((("gpu", "true"),), set(), id="what no aggregate says"),
+    pytest.param((("gpu", "true"),), set(), id="a key that no aggregate has"),
     pytest.param((("tier", "gold"),), {"two", "both"}, id="one of a list"),
-    pytest.param((("tier", "gold, silver"),), set(), id="the list itself is no value"),
+    pytest.param((("tier", "gold, silver"),), set(), id="the whole list is not a value"),
     pytest.param((("ssd", "true"), ("tier", "gold")), {"both"}, id="all of several"),
     pytest.param((("size", ">= 10"),), {"two", "both"}, id="a number"),
     pytest.param((("size", "<or> 5 <or> 16"),), {"two", "both"}, id="one of several"),
     pytest.param((("size", ">= 17"),), set(), id="too small a number"),
     pytest.param((("tier", ">= 1"),), set(), id="a text is no number"),
     pytest.param((("tier", "<in> old"),), {"two", "both"}, id="a part of a text"),
-    pytest.param((("tier", "s!= gold"),), {"two", "both"}, id="any value will do"),
-    pytest.param((("ssd", "!= 1"),), set(), id="what is no number differs from none"),
+    pytest.param((("tier", "s!= gold"),), {"two", "both"}, id="one matching value suffices"),
+    pytest.param((("ssd", "!= 1"),), set(), id="a text never matches a numeric !="),
 ]
 
 
@@ -98,21 +98,28 @@ SEVERAL = {"filter_tenant_id": "theirs", "filter_tenant_id_2": "others, mine"}
 STAY = {"limit_tenants_to_aggregate": "true"}
 FREE = EVERYBODY - {"both"}
 TENANCY = [
-    pytest.param({}, {}, EVERYBODY, id="nobody named: for everybody"),
-    pytest.param(MINE, {}, EVERYBODY, id="mine are for me, others for everybody"),
-    pytest.param(THEIRS, {}, {"none", "two"}, id="no stranger gets in"),
-    pytest.param(THEIRS, MINE, {"none", "two", "both"}, id="named by one of two is named"),
+    pytest.param({}, {}, EVERYBODY, id="no project is named: open to all"),
+    pytest.param(MINE, {}, EVERYBODY, id="a project may use its own and unnamed aggregates"),
+    pytest.param(THEIRS, {}, {"none", "two"}, id="other projects are excluded"),
+    pytest.param(
+        THEIRS, MINE, {"none", "two", "both"}, id="one of two aggregates names the project"
+    ),
     pytest.param(SEVERAL, {}, EVERYBODY, id="named under another key, in a list"),
-    pytest.param(MINE | STAY, {}, {"one", "both"}, id="nor do I get out if I am to stay"),
-    pytest.param(THEIRS | STAY, {}, {"none", "two"}, id="others staying keep me in nowhere"),
-    pytest.param(MINE | STAY, MINE, {"one", "two", "both"}, id="any aggregate of mine will do"),
-    pytest.param(STAY, {}, EVERYBODY, id="nobody named is to stay"),
+    pytest.param(MINE | STAY, {}, {"one", "both"}, id="limited projects stay in their aggregates"),
+    pytest.param(THEIRS | STAY, {}, {"none", "two"}, id="another project's limit has no effect"),
+    pytest.param(
+        MINE | STAY, MINE, {"one", "two", "both"}, id="a limited project may use all its aggregates"
+    ),
+    pytest.param(STAY, {}, EVERYBODY, id="a limit without projects has no effect"),
     pytest.param(MINE | {"limit_tenants_to_aggregate": "no"}, {}, EVERYBODY, id="no is no limit"),
     pytest.param(
-        MINE | {"limit_tenants_to_aggregate": "True"}, {}, {"one", "both"}, id="in any case"
+        MINE | {"limit_tenants_to_aggregate": "True"},
+        {},
+        {"one", "both"},
+        id="the limit in capitals",
     ),
     pytest.param(
-        {"filter_tenant_id": ""}, {}, {"none", "two"}, id="an empty name is nobody's, not all's"
+        {"filter_tenant_id": ""}, {}, {"none", "two"}, id="an empty name matches no project"
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""The search for candidates: its order, its bounds, and how little a small limit costs."""
+"""The search for candidates: its order, its bounds, and the low cost of a small limit."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_million_candidates_cost_no_more_than_the_limit() -> None:
 def test_a_search_with_too_many_dead_ends_is_cut() -> None:
     cloud = Cloud()
     cloud.add("host", {"VCPU": 8})
-    # Fifteen devices with room for one group each, sixteen groups: it takes long to see.
+    # Sixteen groups on fifteen devices with room for one group each: a slow search.
     for number in range(15):
         cloud.add(f"device{number}", {"PGPU": 3}, below="host")
     groups = tuple(some("PGPU", 2, suffix=f"_{number}") for number in range(16))
@@ -254,7 +254,8 @@ def test_pools_beside_what_a_host_has_itself_are_combined_under_each_host() -> N
     found = finding.find(cloud.table, query, BREADTH)
     ways = {tuple(sorted(each.allocations)) + tuple(map(str, each.allocations.items()))
             for each in found.candidates}  # fmt: skip
-    # Both of pools: 3 x 3, once; and for each host both of it, or one of it and one of a pool.
+    # Both groups from pools: 3 x 3 ways, counted once. For each host: both from the host, or one
+    # from the host and one from a pool.
     assert len(found.candidates) == len(ways) == 9 + 4 * (1 + 3 + 3)
 
 

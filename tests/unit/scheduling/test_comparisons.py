@@ -1,4 +1,4 @@
-"""The language of extra specs: what is understood, what is refused, who meets it."""
+"""The language of extra specs: valid texts, refused texts, and the values that meet them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ABSENT = object()
 def is_met(value: Any, text: str) -> bool:
     """Whether a host with this capability meets this extra spec."""
     facts = {} if value is ABSENT else {"fact": value}
-    # A neighbour with another value, so that codes are more than the one.
+    # Another host has another value, so that there are several codes.
     table = table_of(host("other", capabilities={"fact": "neighbour"}), host("asked"))
     table.set_capabilities(table.index_by_name["asked"], facts)
     mask = comparisons.mask(table.capability("fact"), demand("fact", text), WHOLE)
@@ -33,15 +33,15 @@ MET = [
     pytest.param(8, "= 8", id="a single equals sign is at least, met exactly"),
     pytest.param(9, "= 8", id="a single equals sign is at least, met with more"),
     pytest.param(8, "== 8", id="two equals signs are exactly"),
-    pytest.param(8.0, "== 8", id="whole and broken numbers are compared as numbers"),
-    pytest.param(2.5, ">= 2.5", id="broken numbers are compared too"),
+    pytest.param(8.0, "== 8", id="integers and fractions are compared as numbers"),
+    pytest.param(2.5, ">= 2.5", id="fractions are compared too"),
     pytest.param(8, "!= 9", id="not equal"),
     pytest.param(8, "<= 8", id="at most"),
     pytest.param(-1, "<= -0.5", id="negative numbers"),
-    pytest.param(8, ">= 8 ignored", id="what follows a number is not read"),
+    pytest.param(8, ">= 8 ignored", id="text after a number is ignored"),
     pytest.param("x86_64", "x86_64", id="plain text is equal"),
     pytest.param(8, "8", id="plain text equals a number written the same"),
-    pytest.param(True, "true", id="a truth is written in lower case"),
+    pytest.param(True, "true", id="a boolean matches its lower-case text"),
     pytest.param("two words", "two words", id="plain text may have spaces"),
     pytest.param("", "", id="empty text equals empty text"),
     pytest.param("arm", "s== arm", id="text equal"),
@@ -57,7 +57,7 @@ MET = [
     pytest.param("sse avx", "<all-in> avx <all-in> sse", id="all parts, the word repeated"),
     pytest.param("arm", "<or> x86 <or> arm", id="one of several"),
     pytest.param("arm", "<or> arm", id="one of one"),
-    pytest.param(True, "<is> True", id="a truth is true"),
+    pytest.param(True, "<is> True", id="a boolean is true"),
     pytest.param("yes", "<is> true", id="yes is true"),
     pytest.param(False, "<is> false", id="a falsehood is false"),
     pytest.param("no", "<is> off", id="no is false"),
@@ -73,7 +73,7 @@ NOT_MET = [
     pytest.param("ARM", "arm", id="plain text is spelt exactly"),
     pytest.param("arm", "s== x86", id="text not the same"),
     pytest.param("arm", "s!= arm", id="the same text"),
-    pytest.param("avx512", "s< avx", id="text that is longer comes behind"),
+    pytest.param("avx512", "s< avx", id="a longer text comes after its beginning"),
     pytest.param(["avx512"], "<in> avx", id="a part of an item is no item"),
     pytest.param(["avx"], "<all-in> avx sse", id="one item lacks"),
     pytest.param(8, "<all-in> 8", id="a number holds no items"),
@@ -148,7 +148,7 @@ def test_reading_an_extra_spec(text: str, parsed: Comparison) -> None:
     ],
 )
 def test_a_number_beyond_all_measure_is_compared_all_the_same(huge: int) -> None:
-    """One agent's odd fact must not stop the boots of everybody who asks for that fact."""
+    """One agent's odd value must not fail the boots of all requests that name this capability."""
     assert is_met(huge, ">= 8") == (huge > 0)
     assert is_met(huge, "<= 8") == (huge < 0)
     assert is_met(huge, "!= 8")

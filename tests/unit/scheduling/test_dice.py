@@ -1,4 +1,4 @@
-"""Dice that anybody can throw again."""
+"""Random numbers that any program can reproduce."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_every_face_comes_up_about_as_often(faces: int) -> None:
     ):
         assert set(counts) == set(range(faces))
         fair = THROWS / faces
-        # Six times the standard deviation of a fair die: no honest change comes near.
+        # Six times the standard deviation of a fair die, which no correct generator exceeds.
         allowed = 6 * (fair * (1 - 1 / faces)) ** 0.5
         assert all(abs(count - fair) <= allowed for count in counts.values())
 

@@ -1,4 +1,4 @@
-"""An explanation tells what a plan did, and leaves the table alone."""
+"""An explanation describes a plan, and does not change the table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STAIRS = [host(f"h{number}", memory_mb=4096 * (number + 1)) for number in range(
 def decided(
     table: HostTable, spec: RequestSpec, asked: str | None = None, **settings: Any
 ) -> tuple[Explanation, BuildPlan]:
-    """Decide, undo, and explain; nothing of it may show on the table."""
+    """Decide, undo, and explain; this must not change the table."""
     wanted = Scheduling(**{"default_host_weighers": SETTINGS.default_host_weighers, **settings})
     scheduler = drivers.scheduler_of(wanted)
     before = picture(table)
@@ -170,7 +170,7 @@ def test_names_are_shown_with_the_right_to_see_them() -> None:
         said = names_in(told)
         if spec.forced_host is None:
             assert "secret" not in said
-        # Who named a host reads its name again, and no other.
+        # A caller that named a host sees this host's name, but no other.
         assert "secret-a" not in said
         assert "secret-c" not in said
         assert "secret" in repr(explanation_values.explanation(told, are_hosts_named=True))

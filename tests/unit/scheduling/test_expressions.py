@@ -1,4 +1,4 @@
-"""The JSON filter's language: what is understood, what is refused, and where a query holds."""
+"""The JSON filter's language: valid queries, refused queries, and the hosts that match."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from innkeeper.snapshot.columns import HostTable
 from tests.support.host_facts import passed_by, with_servers
 from tests.support.tables import NOW_S, asking, host, plan, table_of
 
-# Ten hosts of which each has n times as much: the examples of the first distributed scheduler.
+# Ten hosts; host n has n times the amounts. The examples are those of OpenStack's first distributed
+# scheduler.
 TEN = tuple(host(str(n), memory_mb=10 * n, disk_gb=100 * n) for n in range(1, 11))
 ALL_TEN = set(range(1, 11))
 EXAMPLES = [
@@ -45,23 +46,27 @@ EXAMPLES = [
     ),
     pytest.param([], ALL_TEN, id="an empty list passes"),
     pytest.param({}, ALL_TEN, id="an empty object passes"),
-    pytest.param(["=", "$missing", 2], set(), id="of an unknown variable nothing holds"),
-    pytest.param(["=", "$missing", 2, 2], set(), id="it is not left out"),
-    pytest.param(["not", ["=", "$missing", 2]], set(), id="nor does the contrary hold"),
-    pytest.param(["!=", "$missing", 2], set(), id="nor that it is something else"),
-    pytest.param(["=", "$missing", "$missing"], set(), id="nor that it is itself"),
+    pytest.param(["=", "$missing", 2], set(), id="an unknown variable matches nothing"),
+    pytest.param(["=", "$missing", 2, 2], set(), id="an unknown variable is not ignored"),
+    pytest.param(["not", ["=", "$missing", 2]], set(), id="the negation matches nothing either"),
+    pytest.param(["!=", "$missing", 2], set(), id="inequality matches nothing either"),
+    pytest.param(
+        ["=", "$missing", "$missing"], set(), id="equality with itself matches nothing either"
+    ),
     pytest.param(
         ["or", ["=", "$missing", 2], [">", "$free_memory_mb", 90]],
         {10},
-        id="what holds whatever the unknown is, holds",
+        id="true for any value of the unknown is true",
     ),
     pytest.param(
-        ["and", ["=", "$missing", 2], [">", "$free_memory_mb", 90]], set(), id="both must"
+        ["and", ["=", "$missing", 2], [">", "$free_memory_mb", 90]],
+        set(),
+        id="and with an unknown matches nothing",
     ),
     pytest.param(
         ["not", ["and", ["=", "$missing", 2], [">", "$free_memory_mb", 90]]],
         ALL_TEN - {10},
-        id="what fails whatever the unknown is, fails",
+        id="false for any value of the unknown is false",
     ),
 ]
 
@@ -99,7 +104,7 @@ KNOWN = (
 
 
 def holds(query: Any, table: HostTable | None = None) -> bool:
-    """Whether a query holds of the first host, of which everything is known."""
+    """Whether a query matches the first host, all of whose values are known."""
     there = table or with_servers(table_of(*KNOWN), {"h1": {"p": 2}}, {"h1": 1})
     spec = asking(query=expressions.parse(json.dumps(query)))
     return "h1" in passed_by(json_query, there, spec)
@@ -135,19 +140,19 @@ HOLDS: list[Any] = [
     [">", "$capabilities.cpu.cores", "$capabilities.count"],
     ["<", "$capabilities.cpu.model", "$capabilities.model"],
     ["!=", "$capabilities.cpu.model", "$capabilities.model"],
-    # A value that is nought, empty or false is a value.
+    # A value that is 0, empty or false is still a value.
     ["=", "$capabilities.nil", 0],
     ["=", "$capabilities.empty", ""],
     ["=", "$capabilities.no", False],
     ["not", "$capabilities.no"],
     ["and", "$capabilities.yes", True],
     ["or", False, "$capabilities.yes"],
-    # Kinds are kept apart, and what is of another kind is something else.
+    # Values of different types are never equal.
     ["!=", "$capabilities.yes", 1],
     ["!=", "$capabilities.count", "4"],
     ["!=", "$capabilities.flags", "avx"],
     ["not", ["=", "$capabilities.nil", False]],
-    # Lists are looked into.
+    # A list matches by its items.
     ["in", "avx", "$capabilities.flags"],
     ["in", 7, "$capabilities.flags"],
     ["in", True, "$capabilities.flags"],

@@ -1,4 +1,4 @@
-"""Each filter by itself: which hosts it leaves, for what, and what it says was missing."""
+"""Each filter alone: which hosts pass, for which requests, and its text about what is missing."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from tests.support.tables import (
 WHOLE = slice(None)
 
 ALIVE_CASES = [
-    pytest.param(host("a"), {"a"}, id="an open host whose agent just spoke is left"),
+    pytest.param(host("a"), {"a"}, id="an enabled host with a recent heartbeat passes"),
     pytest.param(host("a", is_open=False), set(), id="a disabled host is removed"),
     pytest.param(
-        host("a", heard_s=NOW_S - SILENCE_MAX_S), {"a"}, id="the last second of silence counts"
+        host("a", heard_s=NOW_S - SILENCE_MAX_S),
+        {"a"},
+        id="a host passes up to the limit of silence",
     ),
     pytest.param(
         host("a", heard_s=NOW_S - SILENCE_MAX_S - 0.01), set(), id="a silent host is removed"
     ),
-    pytest.param(host("a", heard_s=NOW_S + 3600), {"a"}, id="a clock that is ahead does no harm"),
-    pytest.param(
-        host("a", heard_s=0.0), set(), id="an agent that was never heard counts as silent"
-    ),
+    pytest.param(host("a", heard_s=NOW_S + 3600), {"a"}, id="a heartbeat in the future passes"),
+    pytest.param(host("a", heard_s=0.0), set(), id="an agent without a heartbeat counts as silent"),
 ]
 
 
@@ -117,16 +117,25 @@ def test_forced_host_filter_does_not_say_which_host_was_named() -> None:
 
 
 CAPACITY_CASES = [
-    pytest.param(host("a", vcpus=4), asking(4), {"a"}, id="exactly as much as there is fits"),
-    pytest.param(host("a", vcpus=4), asking(5), set(), id="one more does not"),
+    pytest.param(host("a", vcpus=4), asking(4), {"a"}, id="exactly the free amount fits"),
+    pytest.param(
+        host("a", vcpus=4), asking(5), set(), id="one more than the free amount does not fit"
+    ),
     pytest.param(
         host("a", memory_mb=1023), asking(1, 1024), set(), id="every class must have enough"
     ),
     pytest.param(
         host("a", vcpus=-3), asking_for(VCPU=1), set(), id="an overcommitted host has nothing"
     ),
-    pytest.param(host("a"), asking_for(CUSTOM_GOLD=1), set(), id="a class nobody has leaves none"),
-    pytest.param(host("a", vcpus=0), asking(0, 1, 1), {"a"}, id="what is not asked for may be 0"),
+    pytest.param(
+        host("a"),
+        asking_for(CUSTOM_GOLD=1),
+        set(),
+        id="no host passes for a class that no host has",
+    ),
+    pytest.param(
+        host("a", vcpus=0), asking(0, 1, 1), {"a"}, id="a class that is not requested may be 0"
+    ),
     pytest.param(
         host("a", units={"VCPU": (4, 8, 1)}), asking(2), set(), id="less than min_unit is refused"
     ),
@@ -134,14 +143,25 @@ CAPACITY_CASES = [
         host("a", units={"VCPU": (1, 8, 1)}), asking(9), set(), id="more than max_unit is refused"
     ),
     pytest.param(
-        host("a", units={"VCPU": (5, 16, 10)}), asking(5), {"a"}, id="min_unit is no step, and fits"
+        host("a", units={"VCPU": (5, 16, 10)}),
+        asking(5),
+        {"a"},
+        id="min_unit fits even if the step does not divide it",
     ),
     pytest.param(
-        host("a", units={"VCPU": (5, 16, 10)}), asking(6), set(), id="between steps is refused"
+        host("a", units={"VCPU": (5, 16, 10)}),
+        asking(6),
+        set(),
+        id="an amount between steps is refused",
     ),
-    pytest.param(host("a", units={"VCPU": (5, 16, 10)}), asking(10), {"a"}, id="a whole step fits"),
     pytest.param(
-        host("a", memory_mb=2**40), asking(1, 2**40), set(), id="no rule gives beyond max_unit"
+        host("a", units={"VCPU": (5, 16, 10)}), asking(10), {"a"}, id="a multiple of the step fits"
+    ),
+    pytest.param(
+        host("a", memory_mb=2**40),
+        asking(1, 2**40),
+        set(),
+        id="without rules, the default max_unit is the limit",
     ),
 ]
 
@@ -217,7 +237,7 @@ CAPABILITY_CASES = [
     pytest.param(
         {"forbidden_traits": frozenset({"CUSTOM_NONE"})},
         {"plain", "fast", "odd"},
-        id="forbidding what nobody has removes nobody",
+        id="a forbidden trait that no host has removes none",
     ),
     pytest.param(
         {"required_traits": frozenset({"HW_AVX"}), "forbidden_traits": frozenset({"CUSTOM_ODD"})},
@@ -230,7 +250,9 @@ CAPABILITY_CASES = [
         id="all comparisons must hold",
     ),
     pytest.param(
-        {"comparisons": (demand("gpu", "!= 1"),)}, set(), id="what is unknown is not promised"
+        {"comparisons": (demand("gpu", "!= 1"),)},
+        set(),
+        id="an unreported capability does not match",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Who may come to hosts of leases: every case of the table, and what is said of it."""
+"""Which servers may use hosts of leases: every case of the table, and the texts about it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAME = "the same id"
 
 
 def cloud() -> HostTable:
-    """A host of each kind. A pcloud and a reservation have the same id, which is bad luck."""
+    """A host of each kind. To test the worst case, a pcloud and a reservation have the same id."""
     table = table_of(
         host("shared"),
         host("freepool", pcloud="", vcpus=99),
@@ -137,7 +137,7 @@ def test_no_number_gives_away_how_many_hosts_there_are(reservation: str) -> None
     assert "LeaseFilter removed some" in reasons.sentence(
         made, 1, has_dedicated=masks.has_dedicated(table)
     )
-    # More than any host has, so that the filter of leases has nothing left to remove.
+    # The request is larger than any host, so the lease filter has nothing left to remove.
     large = replace(spec, amounts={**spec.amounts, "VCPU": 200})
     made = drivers.scheduler_of(Scheduling()).plan(table, large)
     fault = reasons.sentence(made, 1, has_dedicated=masks.has_dedicated(table))

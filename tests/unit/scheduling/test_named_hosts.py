@@ -31,11 +31,11 @@ def test_all_hosts_filter_removes_no_host() -> None:
 
 
 SAME = [
-    pytest.param(None, EVERYBODY, id="without the hint nobody is removed"),
+    pytest.param(None, EVERYBODY, id="without the hint no host is removed"),
     pytest.param({"a"}, {"a"}, id="only where the server is"),
     pytest.param({"a", "c"}, {"a", "c"}, id="where any of several is"),
-    pytest.param(set(), set(), id="servers that are nowhere leave nothing"),
-    pytest.param({"gone"}, set(), id="so do those on hosts that are gone"),
+    pytest.param(set(), set(), id="servers without a host leave no host"),
+    pytest.param({"gone"}, set(), id="servers on removed hosts leave no host"),
 ]
 
 
@@ -46,10 +46,10 @@ def test_same_host_filter(names: set[str] | None, left: set[str]) -> None:
 
 
 DIFFERENT = [
-    pytest.param(set(), EVERYBODY, id="no servers, or none on a host, remove nobody"),
+    pytest.param(set(), EVERYBODY, id="no servers with a host remove no host"),
     pytest.param({"a"}, {"b", "c"}, id="not where the server is"),
     pytest.param({"a", "c", "gone"}, {"b"}, id="not where any of several is"),
-    pytest.param({"a", "b", "c"}, set(), id="servers everywhere leave nothing"),
+    pytest.param({"a", "b", "c"}, set(), id="servers on all hosts leave no host"),
 ]
 
 
@@ -92,18 +92,24 @@ def rule(policy: str, most: int = 1, **members: int) -> GroupRule:
 
 TOGETHER, APART = GroupPolicy.AFFINITY, GroupPolicy.ANTI_AFFINITY
 GROUPS = [
-    pytest.param(None, EVERYBODY, id="without a group nobody is removed"),
+    pytest.param(None, EVERYBODY, id="without a group no host is removed"),
     pytest.param(rule(TOGETHER), EVERYBODY, id="the first member may be anywhere"),
-    pytest.param(rule(TOGETHER, b=1), {"b"}, id="the next are where it is"),
+    pytest.param(rule(TOGETHER, b=1), {"b"}, id="the next members go to its host"),
     pytest.param(rule(TOGETHER, b=1, c=3), {"b", "c"}, id="on any host with members"),
-    pytest.param(rule(TOGETHER, b=0, c=1), {"c"}, id="no member is no member"),
-    pytest.param(rule(TOGETHER, gone=1), set(), id="their host is gone: there is no other"),
-    pytest.param(rule(APART), EVERYBODY, id="apart from nobody"),
-    pytest.param(rule(APART, a=1), {"b", "c"}, id="apart from one"),
-    pytest.param(rule(APART, 2, a=1, b=2), {"a", "c"}, id="two on a host may be"),
-    pytest.param(rule(APART, 2, a=5), {"b", "c"}, id="more than may be are too many"),
-    pytest.param(rule(GroupPolicy.SOFT_AFFINITY, a=1), EVERYBODY, id="soft: a wish only"),
-    pytest.param(rule(GroupPolicy.SOFT_ANTI_AFFINITY, a=1), EVERYBODY, id="as well apart"),
+    pytest.param(rule(TOGETHER, b=0, c=1), {"c"}, id="a count of 0 is no member"),
+    pytest.param(rule(TOGETHER, gone=1), set(), id="the members' host is removed: no host passes"),
+    pytest.param(rule(APART), EVERYBODY, id="anti-affinity without members"),
+    pytest.param(rule(APART, a=1), {"b", "c"}, id="anti-affinity with a member"),
+    pytest.param(rule(APART, 2, a=1, b=2), {"a", "c"}, id="two members are allowed on a host"),
+    pytest.param(rule(APART, 2, a=5), {"b", "c"}, id="a host above the limit is removed"),
+    pytest.param(
+        rule(GroupPolicy.SOFT_AFFINITY, a=1), EVERYBODY, id="soft affinity removes no host"
+    ),
+    pytest.param(
+        rule(GroupPolicy.SOFT_ANTI_AFFINITY, a=1),
+        EVERYBODY,
+        id="soft anti-affinity removes no host",
+    ),
 ]
 
 
@@ -115,17 +121,25 @@ def test_server_group_filter(group: GroupRule | None, left: set[str]) -> None:
 BOTH: dict[str, Any] = {"isolated_images": frozenset({"i"}), "isolated_hosts": frozenset({"a"})}
 OPEN: dict[str, Any] = {"isolated_hosts_take_isolated_images_only": False}
 ISOLATED = [
-    pytest.param({}, "i", EVERYBODY, id="nothing is set apart"),
+    pytest.param({}, "i", EVERYBODY, id="nothing is isolated"),
     pytest.param(BOTH, "i", {"a"}, id="an isolated image on isolated hosts only"),
-    pytest.param(BOTH, "other", {"b", "c"}, id="and no other image there"),
-    pytest.param(BOTH, None, {"b", "c"}, id="nor a server without an image"),
-    pytest.param(BOTH | OPEN, "i", {"a"}, id="open hosts: still the image only there"),
-    pytest.param(BOTH | OPEN, "other", EVERYBODY, id="open hosts: others may be there too"),
+    pytest.param(BOTH, "other", {"b", "c"}, id="other images only on other hosts"),
+    pytest.param(BOTH, None, {"b", "c"}, id="a server without an image only on other hosts"),
     pytest.param(
-        {"isolated_images": frozenset({"i"})}, "i", set(), id="an image for no host at all"
+        BOTH | OPEN, "i", {"a"}, id="shared hosts: the isolated image is still only there"
+    ),
+    pytest.param(BOTH | OPEN, "other", EVERYBODY, id="shared hosts: other images may be there too"),
+    pytest.param(
+        {"isolated_images": frozenset({"i"})},
+        "i",
+        set(),
+        id="an isolated image without isolated hosts",
     ),
     pytest.param(
-        {"isolated_hosts": frozenset({"a"})}, "i", {"b", "c"}, id="a host for no image at all"
+        {"isolated_hosts": frozenset({"a"})},
+        "i",
+        {"b", "c"},
+        id="an isolated host without isolated images",
     ),
 ]
 

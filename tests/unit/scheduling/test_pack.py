@@ -1,4 +1,4 @@
-"""What packing looks at: what a server takes of the scarcest, and what it leaves over."""
+"""The weight for packing: the share of the scarcest class, and what a server leaves over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GB = 1024
 
 
 def sketch(name: str, cores: int, memory_gb: int) -> Sketch:
-    """A host of 64 cores and 128 GB with as much left."""
+    """A host of 64 cores and 128 GB with these amounts left."""
     used = {"VCPU": 64 - cores, "MEMORY_MB": (128 - memory_gb) * GB}
     return host(name, vcpus=cores, memory_mb=memory_gb * GB, disk_gb=0, used=used)
 
@@ -27,13 +27,13 @@ def weight(cores: int, memory_gb: int, vcpus: int, asked_gb: int) -> float:
 @pytest.mark.parametrize(
     ("cores", "memory_gb", "vcpus", "asked_gb", "expected"),
     [
-        # Empty, half of all: 1/2 is lost, and 1/2 * 1/2 is left over.
+        # An empty host; the server takes half of all: 1/2 is lost, and 1/2 * 1/2 is left over.
         (64, 128, 32, 64, -0.75),
-        # It fills the host: all of the half is lost, and nothing is left over.
+        # The server fills the host: all of the half is lost, and nothing is left over.
         (32, 64, 32, 64, -0.5),
-        # Memory is plenty here: 1/4 of the cores is lost, 1/4 * 7/8 is left over.
+        # There is much memory: 1/4 of the cores is lost, and 1/4 * 7/8 is left over.
         (32, 128, 16, 16, -0.46875),
-        # Half of the cores are of no use to anybody: nothing but memory is lost.
+        # Half of the cores are useless without memory, so only memory is lost.
         (64, 32, 16, 16, -0.21875),
     ],
 )

@@ -1,4 +1,4 @@
-"""What people are told of dedicated hosts: in words, and administrators in numbers."""
+"""Texts about dedicated hosts: words for users, and numbers for administrators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OURS, THEIRS = "ours", "theirs"
 
 
 def cloud() -> HostTable:
-    """Three hosts for everybody, one of a pool, and two pclouds, of which one is all closed."""
+    """Three ordinary hosts, one host of a pool, and two pclouds; one has only disabled hosts."""
     table = table_of(
         *(host(f"shared-{number}", vcpus=1) for number in range(3)),
         host("pooled", pcloud=""),
@@ -91,7 +91,7 @@ def test_no_number_of_hosts_gives_away_how_many_are_dedicated(pclouds: tuple[str
         assert each["reason"]
     assert (for_some["hosts"], for_some["candidates"]) == (7, 0)
     assert sum(each["removed"] for each in for_some["removed"]) == 7
-    # Nor can those be counted that come nearest, of which administrators read five.
+    # Nor can users count the nearest misses, of which administrators see five.
     assert len(for_some["nearest"]) == 5
     for_hosts = [each["refused_by"][0]["filter"] for each in for_all["nearest"]]
     assert for_hosts.count("PcloudFilter") == 1
@@ -101,7 +101,7 @@ def test_no_number_of_hosts_gives_away_how_many_are_dedicated(pclouds: tuple[str
 def test_whichever_filter_removes_them_dedicated_hosts_are_not_counted(
     wanted: dict[str, Any],
 ) -> None:
-    """Filters that no dedicated host gets by leave nothing for that of pclouds to remove."""
+    """If other filters remove all dedicated hosts, the pcloud filter has none left to remove."""
     fault, for_all, for_some = told(asking(**wanted))
     assert "None of the hosts passed all filters" in fault
     assert "removed some" in fault

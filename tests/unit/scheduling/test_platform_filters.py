@@ -1,4 +1,4 @@
-"""Filters by what a host is: what it runs, what the flavor asks, and how old that news is."""
+"""Filters by hosts' capabilities: image properties, the flavor's extra specs, and their age."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ HOSTS = (
 )
 EVERYBODY = {each.name for each in HOSTS}
 IMAGES = [
-    pytest.param({}, EVERYBODY, id="an image that asks for nothing"),
-    pytest.param({"os_distro": "x"}, EVERYBODY, id="other properties are no matter"),
-    pytest.param({"hw_architecture": ""}, EVERYBODY, id="an empty one asks for nothing"),
+    pytest.param({}, EVERYBODY, id="an image without requirements"),
+    pytest.param({"os_distro": "x"}, EVERYBODY, id="other properties are ignored"),
+    pytest.param({"hw_architecture": ""}, EVERYBODY, id="an empty property is ignored"),
     pytest.param({"hw_architecture": "x86_64"}, {"triples", "plain"}, id="an architecture"),
     pytest.param({"architecture": "amd64"}, {"triples", "plain"}, id="by its old name"),
-    pytest.param({"hw_architecture": "ppc64"}, set(), id="triples say it all"),
-    pytest.param({"img_hv_type": "qemu"}, {"triples", "plain"}, id="a kind"),
-    pytest.param({"hypervisor_type": "kvm"}, {"triples"}, id="the old name of that"),
-    pytest.param({"hw_vm_mode": "hv"}, {"triples"}, id="a mode, as it is spelt elsewhere"),
-    pytest.param({"vm_mode": "exe"}, {"triples"}, id="the old name of that, too"),
+    pytest.param(
+        {"hw_architecture": "ppc64"}, set(), id="triples take precedence over single facts"
+    ),
+    pytest.param({"img_hv_type": "qemu"}, {"triples", "plain"}, id="a hypervisor type"),
+    pytest.param({"hypervisor_type": "kvm"}, {"triples"}, id="the old name of the hypervisor type"),
+    pytest.param({"hw_vm_mode": "hv"}, {"triples"}, id="a mode in another spelling"),
+    pytest.param({"vm_mode": "exe"}, {"triples"}, id="the old name of the mode"),
     pytest.param(
         {"hw_architecture": "x86_64", "img_hv_type": "qemu"}, {"plain"}, id="both in one triple"
     ),
@@ -64,11 +66,11 @@ BOUNDS = [
     pytest.param(">=6.0", {"number", "text"}, id="at least"),
     pytest.param(">=6.0, <7", {"number"}, id="between"),
     pytest.param("==6.2.1", {"number"}, id="a number is read in thousands"),
-    pytest.param("==7.0.0", {"text"}, id="noughts at the end do not matter"),
-    pytest.param("!=7", {"number"}, id="not this one"),
-    pytest.param(">7.0.0", set(), id="beyond"),
-    pytest.param("latest", set(), id="what cannot be read is promised by nobody"),
-    pytest.param("7", set(), id="nor is a version without a sign"),
+    pytest.param("==7.0.0", {"text"}, id="zeros at the end are ignored"),
+    pytest.param("!=7", {"number"}, id="another version"),
+    pytest.param(">7.0.0", set(), id="above all versions"),
+    pytest.param("latest", set(), id="a malformed bound matches no host"),
+    pytest.param("7", set(), id="a version without an operator matches no host"),
 ]
 
 
@@ -143,7 +145,7 @@ FLAVORS = [
 def test_instance_type_filter(
     memory_mb: int, disk_gb: int, extra: Mapping[str, str], left: set[str]
 ) -> None:
-    # More vcpus than anybody has: that is not what this filter looks at.
+    # The request has more vcpus than any host, but this filter does not read vcpus.
     spec = asking(999, memory_mb, disk_gb, flavor_specs=tuple(extra.items()))
     assert passed_by(flavor, table_of(*SEEDS), spec) == left
 
@@ -184,8 +186,8 @@ def test_expired_capabilities_are_unknown(chooser: Any, wanted: dict[str, Any]) 
     table.set_facts_seen(table.index_by_name["stale"], STALE_S)
     assert passed_by(chooser, table, aged) == {"fresh"}
     assert chooser.stamp(table, aged) != before
-    # Without a limit nothing ever ages, and who asks for no capability asks nobody's age.
-    assert passed_by(chooser, table, asking(**wanted)) == {"fresh", "stale"}
+    # Without a limit, capabilities never expire. A request without capabilities ignores their age.
+    assert passed_by(chooser, table, asking(**creates)) == {"fresh", "stale"}
     careless = asking(rules=Rules(capabilities_max_age_s=MAX_AGE_S))
     assert passed_by(chooser, table, careless) == {"fresh", "stale"}
     assert chooser.stamp(table, careless) is None

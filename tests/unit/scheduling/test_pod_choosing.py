@@ -24,7 +24,7 @@ ANY = PodRequest("a")
 
 
 def table(*pods: Pod, **used: Mapping[str, float]) -> PodTable:
-    """The pods, with used amounts by name, of 100 of each kind."""
+    """The pods; each has 100 of each kind, of which ``used`` gives the used amounts by name."""
     usages = {
         each.id: usage_of(told(**used[each.pod_name])) for each in pods if each.pod_name in used
     }
@@ -62,7 +62,7 @@ def test_idle_capacity_prefers_the_emptiest_in_its_scarcest_kind() -> None:
     )
     assert chosen(pods, idle_capacity=1.0) == "p2"
     assert chosen(pods, idle_capacity=-1.0) == "p1"
-    # A pod that was never measured is all free.
+    # A pod that was never measured counts as free.
     assert chosen(table(pod_of(1), pod_of(2), p1={"vcpus": 1}), idle_capacity=1.0) == "p2"
 
 

@@ -1,4 +1,5 @@
-"""Weighers by what is wished for: company or distance, calm, a fitting host, a full one."""
+"""Weighers by preferences: group members near or far, few busy servers, a fitting host, a full
+host."""
 
 from __future__ import annotations
 
@@ -61,8 +62,8 @@ MEMBERS = {"a": 3, "b": 1, "gone": 9}
 POLICIES = [
     pytest.param(GroupPolicy.SOFT_AFFINITY, 1, 0, id="together"),
     pytest.param(GroupPolicy.SOFT_ANTI_AFFINITY, 0, 1, id="apart"),
-    pytest.param(GroupPolicy.AFFINITY, 0, 0, id="what must be together is filtered"),
-    pytest.param(GroupPolicy.ANTI_AFFINITY, 0, 0, id="so is what must be apart"),
+    pytest.param(GroupPolicy.AFFINITY, 0, 0, id="affinity is a filter, not a weight"),
+    pytest.param(GroupPolicy.ANTI_AFFINITY, 0, 0, id="anti-affinity is a filter, not a weight"),
 ]
 
 
@@ -102,7 +103,7 @@ def test_fill_first_puts_all_on_the_smallest_host(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_spread_first_spreads_over_the_largest(seed: int) -> None:
     first = chosen(table_of(*SIZES), {"FillFirstWeigher": -1.0}, seed=seed)
-    # In proportion: 1/30 is less than 1/20, 2/30 is not, 2/20 and 3/30 are as much.
+    # In proportion: 1/30 is less than 1/20, 2/30 is more, and 2/20 and 3/30 are equal.
     assert first[:2] == ["l", "m"] or first[:2] == ["l", "l"]
     assert Counter(first)["s"] <= 1
     assert chosen(table_of(*SIZES), WEIGHER_SETS["spread"], seed=seed) == ["l"] * 4
@@ -172,7 +173,7 @@ def test_capabilities_that_are_too_old_weigh_nothing() -> None:
 
 
 def test_the_example_of_memory_and_io() -> None:
-    """Hosts of 512, 256 and 512 MB with 100, 400 and 100 of io; memory counts 1, io 2."""
+    """Hosts of 512, 256 and 512 MB with io of 100, 400 and 100. Memory has multiplier 1, io 2."""
     table = table_of(
         *(
             host(str(number), memory_mb=memory_mb, capabilities={"io": io})
@@ -199,7 +200,7 @@ def special() -> HostTable:
 
 
 MISFITS = [
-    pytest.param({}, [0, 0, -0.5, -1.25], id="a plain server: all that is rare is wasted"),
+    pytest.param({}, [0, 0, -0.5, -1.25], id="a plain server wastes all rare traits and classes"),
     pytest.param({"required_traits": frozenset({"HW_FAST"})}, [0, 0, 0, -0.75], id="required"),
     pytest.param({"preferred_traits": frozenset({"HW_FAST"})}, [0, 0, 0, -0.75], id="liked"),
     pytest.param({"amounts": {"VGPU": 1}}, [0, 0, -0.5, -0.5], id="a class that is taken"),
@@ -255,7 +256,7 @@ def test_nothing_is_rare_where_there_is_nothing() -> None:
     ],
 )
 def test_wishes_of_groups_hold_inside_a_batch(weigher: str, policy: str, homes: int) -> None:
-    # Memory alone would have it the other way round, but by less than one member counts.
+    # Memory alone would reverse the order, but its weight is less than that of one member.
     by_memory = {"FreeMemoryWeigher": 0.1 if homes == 1 else -0.1}
     spec = {"group": GroupRule(policy, {})}
     picks = chosen(table_of(*SIZES), {weigher: 1.0, **by_memory}, **spec)
@@ -265,7 +266,7 @@ def test_wishes_of_groups_hold_inside_a_batch(weigher: str, policy: str, homes: 
 def test_servers_of_one_project_are_spread_inside_a_batch() -> None:
     table = three()
     picks = chosen(table, {"ProjectSpreadWeigher": 1.0}, project_id="mine")
-    # From 3, 1 and 0 there already, the least each time.
+    # The hosts begin with 3, 1 and 0 members. Each server goes to the host with the fewest.
     assert Counter(picks) in ({"b": 1, "c": 3}, {"b": 2, "c": 2})
 
 

@@ -1,4 +1,4 @@
-"""What people are told when no host was found."""
+"""The texts of faults when no host was found."""
 
 from __future__ import annotations
 

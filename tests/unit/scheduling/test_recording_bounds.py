@@ -1,4 +1,4 @@
-"""What is read of a recording has bounds; a table of 100,000 hosts is far within them."""
+"""The sizes in a recording are limited; a table of 100,000 hosts is far below the limits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PROJECTS = 20
 SOME = 500
 ENTRY = b"PK\x01\x02"
 SIZE_AT = 24
-"""Where an entry of an archive's directory tells the size of what it unpacks to."""
+"""The position of the unpacked size in an entry of an archive's directory."""
 
 
 def packed(table: HostTable) -> bytes:
@@ -47,7 +47,7 @@ def packed(table: HostTable) -> bytes:
 
 
 def claiming(content: bytes, member: str, size: int) -> bytes:
-    """The same archive, whose directory claims that a member is so large."""
+    """Return the same archive, but its directory claims that a member has this size."""
     start = content.index(ENTRY)
     while not content[start + 46 :].startswith(member.encode()):
         start = content.index(ENTRY, start + 1)
@@ -84,7 +84,7 @@ def test_a_hundred_thousand_hosts_with_all_columns_are_read() -> None:
         table.ensure_trait(name)
     sizes = [column.itemsize for column in table.columns().values()]
     assert HOSTS * max(sizes) < COLUMN_BYTES_MAX
-    # With as many classes and traits again that a cloud made for itself.
+    # This includes as many custom classes and traits as standard ones.
     assert 2 * HOSTS * sum(sizes) < BYTES_MAX - HEAD_BYTES_MAX
 
 
@@ -129,7 +129,7 @@ def test_a_file_that_is_too_large_is_not_read(
 ) -> None:
     path = tmp_path / "large.zip"
     with path.open("wb") as file:
-        # There are holes on a disk, and nothing of this size is written.
+        # The file is sparse, so nothing of this size is written to the disk.
         file.truncate(BYTES_MAX + 1024 * MB)
     told = "The recording is too large: the file has 1536 MiB; the limit is 512 MiB."
     assert main(["replay", str(path)]) == 2

@@ -1,4 +1,4 @@
-"""What refused hosts lack, and which of them come nearest."""
+"""What rejected hosts lack, and which of them are the nearest misses."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ LACKS = [
 
 @pytest.mark.parametrize(("name", "sketch", "spec", "lacks"), LACKS)
 def test_lacks_of_one_host(name: str, sketch: Sketch, spec: RequestSpec, lacks: list[str]) -> None:
-    # Others give the classes and traits that this one lacks a column.
+    # Other hosts have these classes and traits, so the columns exist.
     more = host("b", vcpus=64, traits=("T", "U", "WORSE"), agent="another")
     table = table_of(sketch, more)
     (found,) = refusals.verdicts([FILTERS[name]], table, spec, table.index_by_name["a"])

@@ -1,4 +1,4 @@
-"""Weighers that give one host its number give the same one as for all hosts."""
+"""Weighers that compute one host's number return the same number as for all hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each weigher by itself, and all of them on one scale."""
+"""Each weigher alone, and all weighers on one scale."""
 
 from __future__ import annotations
 

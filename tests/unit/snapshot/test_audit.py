@@ -1,4 +1,4 @@
-"""Two host tables compared: every kind of difference is told, and nothing else."""
+"""The comparison of two host tables reports every kind of difference, and nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_table_equals_itself_and_its_like() -> None:
 
 
 def test_the_way_that_led_to_a_table_does_not_matter() -> None:
-    """Rows, codes, columns: all in another order, some left over from hosts that are gone."""
+    """Rows, codes and columns are in another order, and some are left over from removed hosts."""
     table = HostTable()
     gone = host("gone", zone="west", agent="late", traits=("OLD",), free={"CUSTOM_OLD": 3})
     for provider_id, each in ((3, gone), (2, B), (1, A)):

@@ -1,4 +1,4 @@
-"""What tables remember grows with what there is, not with what there ever was."""
+"""The size of tables depends on what exists now, not on all that ever existed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def made_of(sets: Sequence[frozenset[str]]) -> HostTable:
 
 
 def test_codes_are_about_as_many_as_sets_of_aggregates_in_use() -> None:
-    """Hosts go through thousands of leases, and the table stays what a new one would be."""
+    """After thousands of leases, the table is as large as a new table."""
     sets = [frozenset({RACK}) for _ in range(5)]
     table = made_of(sets)
     for lease in range(2_000):

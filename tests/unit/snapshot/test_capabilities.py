@@ -1,4 +1,4 @@
-"""Capabilities by their names: which there are, and that made-up ones leave nothing behind."""
+"""Capabilities by name: the known ones, and unknown ones, which use no memory."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ VALUES: list[Any] = [None, 1, 1.0, True, "1", "x", ["x"], {"deep": "x"}, 10**400
 
 
 def shown(column: CapabilityColumn) -> list[Any]:
-    """What a column shows of each host."""
+    """The value of each host in a column."""
     known = [repr(column.values[code]) if code >= 0 else None for code in column.codes]
     return [*known, *map(repr, column.numbers.tolist())]
 
@@ -105,7 +105,7 @@ def test_values_that_no_host_has_any_more_do_not_pile_up() -> None:
     table = table_of(*(host(f"h{n}") for n in range(100)))
     for number in range(5000):
         table.set_capabilities(HostIndex(number % 100), {"load": number, "name": f"x{number}"})
-        # One is asked for always, the other seldom.
+        # One capability is requested always, the other rarely.
         assert len(table.capability("load").values) <= 300
         if number % 7 == 0:
             assert len(table.capability("name").values) <= 300

@@ -21,7 +21,7 @@ THREE = (
 
 
 def row_of(table: HostTable, name: str) -> dict[str, object]:
-    """Everything about one host, in words."""
+    """Everything in the row of a host, by name."""
     index = table.index_by_name[name]
     zones = {code: zone for zone, code in table.zones.items()}
     return {

@@ -9,7 +9,7 @@ from innkeeper.snapshot.forests import NO_ROW, NOBODY, Forest, forest_of
 
 
 def forest(*rows: tuple[int, int, int, str], sharing: tuple[int, ...] = ()) -> Forest:
-    """Rows have an id, the parent's id, the root's id, and letters of aggregates."""
+    """Make a forest of rows: id, parent's id, root's id, and letters that stand for aggregates."""
     ids, parents, roots, aggregates = zip(*rows, strict=True)
     return forest_of(
         np.array(ids, dtype=np.int64),
@@ -21,7 +21,7 @@ def forest(*rows: tuple[int, int, int, str], sharing: tuple[int, ...] = ()) -> F
 
 
 def served_by(found: Forest, row: int) -> list[int]:
-    """The trees whose lenders a row is one of."""
+    """The trees to which a row lends."""
     groups = [found.lending.of(int(number)) for number in found.lenders]
     return [tree for tree, rows in enumerate(groups) if row in rows]
 

@@ -1,4 +1,4 @@
-"""Kinds of hosts: what a table says of them is what a new table like it would say."""
+"""Kinds of hosts: a changed table has the same kinds as a new table with the same content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def there() -> HostTable:
 
 
 def is_fresh(table: HostTable) -> bool:
-    """Whether a table says of its kinds what one says who sees it for the first time."""
+    """Whether a table's kinds equal those of a new computation."""
     mine, new = table.kinds(), Kinds(table)
     return all(
         np.array_equal(mine.unused(asked, ALL), new.unused(asked, ALL))

@@ -32,7 +32,7 @@ def table() -> HostTable:
 
 
 def where(made: HostTable, name: str, amount: int) -> set[str]:
-    """The hosts to which a pool gives so much."""
+    """The hosts to which a pool can give this amount."""
     mask = made.lent(name, amount, ALL)
     assert mask is not None
     return {host for host, lends in zip(made.names, mask, strict=True) if lends}
@@ -42,7 +42,7 @@ def test_pools_lend_to_hosts_of_their_aggregates_that_have_none_themselves() -> 
     assert where(table(), "DISK_GB", 40) == {"one", "two", "closed"}
     assert where(table(), "DISK_GB", 60) == {"two"}
     assert where(table(), "DISK_GB", 101) == set()
-    # The second pool gives out twenties.
+    # The second pool has a step of 20.
     assert where(table(), "DISK_GB", 51) == set()
     assert where(table(), "CUSTOM_GOLD", 2) == {"own", "two"}
 
@@ -121,7 +121,7 @@ def test_every_difference_is_reported(change: Callable[[HostTable], object], tol
 
 
 def test_codes_that_mean_the_same_are_the_same() -> None:
-    """Aggregates that no pool is in make no difference, and the order of codes does not."""
+    """Aggregates without pools make no difference, and neither does the order of codes."""
     mine = table()
     mine.membership_codes[1] = mine.pools.code(frozenset("az"))
     assert differences(mine, table()) == []

@@ -1,4 +1,4 @@
-"""A table that was recorded is whole again, whatever decisions come to read of it."""
+"""A table that is read from a recording is complete, whatever decisions read."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ COLUMNS_OF_VERSION_5 = frozenset(
         "zone_codes",
     }
 )
-"""Columns of facts as files have them. Another name here needs another version."""
+"""The names of columns in files of version 5. A changed name needs a new version."""
 
 
 def furnished() -> HostTable:
-    """A table with something in each of its corners."""
+    """A table with some data of every kind."""
     table = table_of(
         host("a", traits=("T",), capabilities={"cores": 4}, aggregates=frozenset("x")),
         host("b", zone="south", agent="another", used={"VCPU": 3}),
@@ -76,7 +76,7 @@ def furnished() -> HostTable:
 
 
 def again(table: HostTable) -> HostTable:
-    """By way of what a file holds."""
+    """Convert a table to the content of a file, and back."""
     moment = recording.copy_of(table)
     return recording.table_of(moment.columns, json.loads(json.dumps(recording.plain(moment.state))))
 
@@ -116,7 +116,7 @@ def test_nothing_that_a_table_holds_is_forgotten() -> None:
 
 
 def test_files_have_the_columns_of_their_version() -> None:
-    """A program reads what another one wrote, whatever either calls its columns."""
+    """Files have fixed names, whatever the program calls its columns."""
     assert recordings.VERSION == 5
     moment = recording.copy_of(furnished())
     start = "hosts/fact/"

@@ -1,4 +1,4 @@
-"""Distinct values: their order, beside Python's, and that it is found once."""
+"""Distinct values: their order, compared with Python's, is computed once."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_text_is_found_without_looking_at_all() -> None:
     Counted.compared = 0
     for number in range(10):
         in_one_order(vocabulary, Vocabulary((f"x{number}",)))
-    # Eleven or twelve steps halve two thousand down to one.
+    # A binary search in two thousand values takes eleven or twelve steps.
     assert Counted.compared <= 120
 
 

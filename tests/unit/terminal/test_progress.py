@@ -31,7 +31,7 @@ def test_an_attempt_gets_one() -> None:
 
 
 def test_a_terminal_gets_a_bar() -> None:
-    """On a real pseudo-terminal: what is drawn there is looked at, not how."""
+    """The test uses a real pseudo-terminal, and checks what is drawn there, not how."""
     reading, writing = os.openpty()
     with ThreadPoolExecutor(1) as pool:
         drawing = pool.submit(all_of, reading)
@@ -50,7 +50,7 @@ def test_a_terminal_gets_a_bar() -> None:
 
 
 def all_of(reading: int) -> str:
-    """What is drawn until the terminal is closed, however often it is drawn again."""
+    """Everything that is drawn until the terminal is closed, however often it is redrawn."""
     pieces: list[bytes] = []
     # The end of a pseudo-terminal is an error.
     with suppress(OSError):

@@ -15,7 +15,7 @@ from tests.support.pod_rows import pod_of
 DOOR = "http://door.example/compute"
 USER = DoorView(pod_of(1), "acme", "ann", "top-image", "top-group", DOOR, is_admin=False)
 LONG_S = 1.0
-"""A search that begins again at each place takes many seconds."""
+"""A quadratic search in this answer takes many seconds."""
 SHOWN = {
     "server": {
         "id": "s",

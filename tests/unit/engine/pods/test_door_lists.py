@@ -24,7 +24,7 @@ REQUEST = DoorRequest(SERVER, "GET", "/servers", None, {}, "http://door", CALLER
 
 @dataclass(slots=True)
 class Judge(Lateness):
-    """Says in turn that a pod is late, or is not. ``asked`` are the pods that it judged."""
+    """Says alternately that a pod is late, or is not. ``asked`` are the pods that it judged."""
 
     verdicts: list[bool] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
@@ -35,9 +35,9 @@ class Judge(Lateness):
 
 
 class Homes:
-    """Stands for an engine whose database has the resources of a project in these pods.
+    """Replaces an engine whose database has a project's resources in these pods.
 
-    The marker is in the first of them.
+    The marker is in the first pod.
     """
 
     def __init__(self, *found: Pod) -> None:
@@ -48,7 +48,7 @@ class Homes:
 
 
 def listed(judge: Judge, *found: Pod, marker: str | None = None) -> DoorPage:
-    """List the servers in these pods, of which the judge must say that all are late."""
+    """List the servers in these pods. The judge must say that all of them are late."""
     nobody: Any = None
     homes: Any = Homes(*found)
     clouds = PodClouds(homes, nobody, nobody, nobody, nobody, nobody, nobody, judge)
@@ -72,7 +72,7 @@ def test_a_list_does_not_wait_for_the_late_pod_of_its_marker() -> None:
 
 
 class Types:
-    """Stands for an engine whose database has a volume type."""
+    """Replaces an engine whose database has a volume type."""
 
     async def read(self, _: Any) -> Any:
         return frozenset({"std"})

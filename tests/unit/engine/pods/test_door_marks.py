@@ -1,4 +1,4 @@
-"""The marks by which a door finds in pods what it has made there."""
+"""The marks by which a door finds resources that it has made in pods."""
 
 from __future__ import annotations
 

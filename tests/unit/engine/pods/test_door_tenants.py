@@ -1,4 +1,4 @@
-"""A project of the door gets the project in a pod that has its name, and no other."""
+"""A project of the door uses only the project in a pod that has its name."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ def begun(project_id: str, mark: str = "mark", number: int = 1) -> PodRouting:
 
 @dataclass
 class Records:
-    """Records what is settled, once it may. ``marked`` is what has the mark of a create."""
+    """Records what is settled, once the test allows it. ``marked`` are resources with a create's
+    mark."""
 
     may_go_on: asyncio.Event = field(default_factory=asyncio.Event)
     settled: list[tuple[str, Sequence[str]]] = field(default_factory=list)
@@ -38,7 +39,7 @@ class Records:
     hastened: int = 0
 
     def creates(self, wait_max_s: float = 5.0) -> ToldCreates:
-        """Return what is tested."""
+        """Return the object that is tested."""
         return ToldCreates(self._settle, self._find, self._read, self._hasten, wait_max_s)
 
     def begin(self, creates: ToldCreates, found: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Each zone parent is allowed so much in each period."""
+"""Each zone parent has an allowance for each period."""
 
 from __future__ import annotations
 

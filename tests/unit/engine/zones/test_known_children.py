@@ -9,7 +9,8 @@ from innkeeper.engine.zones.known_children import KNOWN_FOR_S, KnownChildren
 
 
 class Database:
-    """An engine whose reads end when the test says so, with the value of their beginning."""
+    """An engine whose reads end when the test says so. They return the value from their
+    beginning."""
 
     def __init__(self) -> None:
         self.value = ["old"]

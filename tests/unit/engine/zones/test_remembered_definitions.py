@@ -1,4 +1,4 @@
-"""Definitions are remembered for the objects that a request names, and not without end."""
+"""Definitions are cached by the objects that a request names, and the cache is bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the gauges show of child zones."""
+"""The gauges of child zones."""
 
 from __future__ import annotations
 

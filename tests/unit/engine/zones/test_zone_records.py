@@ -1,4 +1,4 @@
-"""The result of a boot is recorded after the answer if a repair could only keep all servers."""
+"""The result of a boot is recorded after the answer if a repair would keep all servers anyway."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Recorder:
 
 
 def written(progress: Progress, now: datetime) -> list[str]:
-    """Keep the servers of a batch, and return what is written for it."""
+    """Keep the servers of a batch, and return what is written for the batch."""
     engine: Any = Recorder()
     other: Any = None
     zoning = Zoning(zone_select_timeout_s=2, zone_request_timeout_s=30)

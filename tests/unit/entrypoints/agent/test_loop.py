@@ -179,7 +179,7 @@ def test_a_refused_result_does_not_hold_up_the_others(refusal: Refusal) -> None:
     with RunningAgent(service, driver):
         driver.may_go.set()
         eventually(lambda: len(service.results) == 3)
-        # Its order keeps coming, but was carried out.
+        # The order is sent again and again, but was carried out only once.
         asked = len(service.asked_after)
         eventually(lambda: len(service.asked_after) > asked + 3)
     assert sorted(each["order_id"] for each in service.results) == [1, 3, 4]

@@ -61,7 +61,7 @@ def get(path: str, headers: Any = ()) -> tuple[str, dict[bytes, bytes]]:
         ("/a//servers", "/a/servers []"),
         ("/a/servers/detail", "/a/servers/detail []"),
         ("/a/servers/1/tags/2", "/a/servers/{id}/tags/{tag} [('id', '1'), ('tag', '2')]"),
-        # A name takes precedence, and nothing follows it.
+        # A literal part takes precedence, and no route continues after it.
         ("/a/servers/detail/tags/2", "unknown []"),
         ("/a/servers/1/tags", "unknown []"),
         ("/a/servers/1", "unknown []"),

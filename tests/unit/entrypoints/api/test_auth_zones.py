@@ -84,8 +84,8 @@ def test_a_token_without_a_project_reaches_only_what_zones_ask_for_themselves() 
 
 
 def test_the_body_and_the_id_of_each_request_are_checked() -> None:
-    # The endpoint checks both when it reads the body. It reads no body of an open route, and hands
-    # a stream to the handler unread.
+    # The endpoint checks both when it reads the body. It reads no body for an open route, and
+    # passes a stream to the handler unread.
     for _, route in ROUTES:
         if is_let_in(route):
             assert route.rule is not None and not route.takes_stream

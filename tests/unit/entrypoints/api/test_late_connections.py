@@ -58,12 +58,12 @@ class Server:
         assert self.process.stdout.readline() == b"ready\n"
 
     def client(self) -> socket.socket:
-        """Connect to it."""
+        """Connect to the server."""
         return socket.create_connection(self.listener.getsockname()[:2], timeout=5.0)
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
-        """Pause it for longer than the client timeout."""
+        """Pause the server for longer than the client timeout."""
         self.process.send_signal(signal.SIGSTOP)
         begun_s = time.monotonic()
         yield

@@ -51,7 +51,7 @@ def test_a_saved_recording_can_be_read_and_is_private(
 def test_the_newest_files_are_kept(files: RecordingFiles) -> None:
     names = [asyncio.run(files.save(made(second))) for second in (1, 5, 2, 4, 3)]
     there = asyncio.run(files.index())
-    # By the moments of the decisions, whenever they came to be written.
+    # The files are in the order of the decisions, whenever they were written.
     assert [each.name for each in there] == [names[1], names[3], names[4]]
     assert all(each.size_bytes > 0 for each in there)
     with pytest.raises(NotFound):

@@ -1,4 +1,4 @@
-"""A shared query: each result is from after the call."""
+"""A shared query: each result was read after the call."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_writes_of_other_processes_invalidate_the_cache() -> None:
         numbers.append(2)
         await issuer.use("a")
         assert issuer.asked == ["a", "a"]
-        # A database that was restored counts from where it was.
+        # After a restore, the database's counter continues from the backup's value.
         numbers.append(1)
         await issuer.use("a")
         assert issuer.asked == ["a", "a", "a"]
@@ -172,7 +172,7 @@ def test_a_lookup_during_a_write_of_another_process_is_repeated() -> None:
             await asyncio.sleep(0)
         issuer.answers.set()
         await asyncio.gather(early, late)
-        # Of the two only the later one is remembered.
+        # Only the later of the two tokens stays in the cache.
         await issuer.use("a")
         assert issuer.asked == ["a", "a"]
 

@@ -24,7 +24,7 @@ ROUTES = [
 ]
 MANY = 200_000
 WITHIN_S = 0.5
-"""Visiting so many items takes longer; counting them takes a thousandth of it."""
+"""Validating so many items takes longer; counting them takes a thousandth of that time."""
 
 
 def bodies(api: Api, route: Route) -> Iterator[Schema]:

@@ -18,7 +18,8 @@ LOCATION = {"x-openstack-request-id": "req-1", "location": "http://here/1", "var
 def talk(request: bytes, answer: AsgiResponse, *, is_whole: bool) -> tuple[list[bytes], bool]:
     """Return the pieces of the answers, and whether the connection was closed.
 
-    Unless ``is_whole``, the server sends them, as for any other application.
+    With ``is_whole``, the application sends whole answers. Otherwise, the server sends them, as for
+    any other application.
     """
 
     async def handler(request: AsgiRequest) -> AsgiResponse:

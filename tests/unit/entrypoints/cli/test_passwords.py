@@ -1,4 +1,4 @@
-"""The password options of commands, which several rooms have."""
+"""The password options of the commands of several rooms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from innkeeper.entrypoints.cli.zones.children import CreateZone, SetZone
 
 
 def given(*words: str) -> str | None:
-    """Return the password of a command line."""
+    """Return the password that a command line gives."""
     parser = argparse.ArgumentParser()
     add_password(parser, "of somebody")
     return given_password(parser.parse_args(words))

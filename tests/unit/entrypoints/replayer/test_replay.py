@@ -30,7 +30,7 @@ STAIRS = [host(f"h{number}", memory_mb=4096 * (number + 1)) for number in range(
 def recorded(
     table: HostTable, spec: RequestSpec, settings: Scheduling = SPREADING, **otherwise: Any
 ) -> bytes:
-    """The file of a decision; ``otherwise`` are fields of what is said to have decided."""
+    """The file of a decision; ``otherwise`` replaces fields of its recorded settings."""
     moment = recording.copy_of(table)
     made: BuildPlan = drivers.scheduler_of(settings).plan(table, spec)
     depletion.undo(table, spec, made)
@@ -48,7 +48,7 @@ def recorded(
 
 @pytest.fixture(name="file")
 def a_file(tmp_path: Path) -> Path:
-    """Two servers on four hosts, the one with most memory first."""
+    """Two servers on four hosts; the host with the most memory is first."""
     path = tmp_path / "decision.zip"
     path.write_bytes(recorded(table_of(*STAIRS), asking(count=2)))
     return path
@@ -187,7 +187,7 @@ def test_a_recording_with_unknown_filters_needs_others(
     path.write_bytes(recorded(table_of(*STAIRS), asking(), filters=("OwnFilter",)))
     assert main(["replay", str(path)]) == FAILED
     assert "There is no host filter 'OwnFilter'." in capsys.readouterr().err
-    # With filters that are here, the same moment can be decided on all the same.
+    # With filters that exist here, the recording can be replayed nevertheless.
     assert main(["replay", str(path), "--filters", "ComputeFilter"]) == SAME
 
 

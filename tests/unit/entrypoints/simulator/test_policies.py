@@ -1,4 +1,4 @@
-"""Policies: names of drivers, filters and weighers, and what is said of names that are none."""
+"""Policies: names of drivers, filters and weighers, and the errors for unknown names."""
 
 from __future__ import annotations
 

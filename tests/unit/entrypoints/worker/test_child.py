@@ -43,7 +43,7 @@ def test_a_program_that_cannot_be_started_is_retried(tmp_path: Path) -> None:
     starts.mkdir()
     child = Child([str(program), str(starts)], os.environ, silence_max_s=60.0)
     child.start()
-    # By then it was tried in vain: the first attempt is made at once.
+    # By then, a first attempt has failed, because it is made at once.
     time.sleep(RESTART_FIRST_S / 2)
     script = tmp_path / "script"
     script.write_text(f"#!{sys.executable}\n{LIVING}")

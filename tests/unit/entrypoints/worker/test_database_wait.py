@@ -13,7 +13,7 @@ DATABASE_WAIT_S = 60.0
 
 
 def swift() -> float:
-    """The shortest pause there is."""
+    """Return the number for which the pause is shortest."""
     return -0.5
 
 

@@ -24,7 +24,7 @@ LOOKS = 3
 
 @dataclass(slots=True)
 class Work:
-    """A thread, and how far it says to be."""
+    """A thread, and its reported progress."""
 
     thread_id: int | None
     progress: int | None = 1
@@ -38,7 +38,7 @@ def release() -> Iterator[threading.Event]:
 
 
 def begun(wait: Callable[[], object]) -> Work:
-    """A thread that waits in its own way."""
+    """Start a thread that waits in the given way."""
     is_there = threading.Event()
 
     def run() -> None:
@@ -57,10 +57,10 @@ def looks(detector: StuckThreadDetector, count: int) -> list[bool]:
 
 def test_a_thread_without_progress_is_stuck(release: threading.Event) -> None:
     work = begun(release.wait)
-    detector = StuckThreadDetector(work, LOOKS * BEAT_S)
-    # The first look is the one that the others are compared with.
-    assert looks(detector, LOOKS + 2) == [False] * LOOKS + [True, True]
-    assert detector.is_stuck
+    standing = StuckThreadDetector(work, LOOKS * BEAT_S)
+    # Later looks are compared with the first look.
+    assert looks(standing, LOOKS + 2) == [False] * LOOKS + [True, True]
+    assert standing.is_stuck
     work.progress = 2
     assert looks(detector, 2) == [False, False]
     assert not detector.is_stuck
@@ -108,6 +108,6 @@ def test_each_beat_is_written_to_the_pipe(release: threading.Event) -> None:
         heartbeat.beat()
     assert os.read(hearing, 100) == LOOKS * WELL + STUCK
     os.close(hearing)
-    # Nobody hears any more.
-    heartbeat.beat()
+    # No heartbeat is received any more.
+    pulse.beat()
     os.close(telling)

@@ -1,4 +1,4 @@
-"""When units are free: over time, from when on, and for how long."""
+"""Availability: free units over time, the earliest start, and the latest end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORLD = Minutes(
 
 
 def over_time(demand: Demand, world: Minutes = WORLD, cleaning: int = 0) -> list[tuple[int, ...]]:
-    """Return when how many units are free, in minutes."""
+    """Return the number of free units over time, in minutes."""
     found = free_units(world.calendar(), demand, at(0), at(100), world.usable(), cleaning * MINUTE)
     return [((a - at(0)) // MINUTE, (b - at(0)) // MINUTE, units) for a, b, units in found]
 

@@ -1,4 +1,4 @@
-"""Changes of a lease: what it has stays where it is, if it can or if it must."""
+"""Changes of a lease: its units stay on their hosts if they can, or if they must."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_cleaning_counts_for_extensions_as_well() -> None:
 
 
 def test_one_free_slot_is_enough_for_one_more_unit() -> None:
-    """Blazar looks for room for all units, beside those that the lease has."""
+    """Blazar instead looks for room for all units in addition to those that the lease has."""
     world = Minutes([EIGHT], [PlainHold(0, 0, 60, 1, SLOT), PlainHold(0, 10, 20, 2, SLOT, OWN)])
     assert changed(world, [Demand(3, 3, SLOT)], [{0: 2}], True) == [{0: 3}]
     refused = changed(world, [Demand(4, 4, SLOT)], [{0: 2}], True)
@@ -95,7 +95,7 @@ def test_one_free_slot_is_enough_for_one_more_unit() -> None:
 def test_units_that_must_stay_only_grow() -> None:
     world = Minutes([EIGHT] * 3, [PlainHold(2, 0, 60, 2, SLOT)])
     assert changed(world, [Demand(3, 3, SLOT)], [{0: 1, 1: 1}], True) == [{0: 1, 1: 1, 2: 1}]
-    # What is above the maximum stays as well.
+    # Units above the maximum stay, too.
     assert changed(world, [Demand(1, 1, SLOT)], [{0: 1, 1: 1}], True) == [{0: 1, 1: 1}]
     assert changed(world, [Demand(1, 1)], [{0: 1, 1: 1}], True) == [{0: 1, 1: 1}]
 

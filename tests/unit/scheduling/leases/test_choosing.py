@@ -1,4 +1,4 @@
-"""Hosts for the demands of a lease: what is chosen, and why something is not."""
+"""Hosts for the demands of a lease: which are chosen, and why others are not."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def lack(world: Minutes, *demands: Demand, **more: object) -> Lack:
 
 
 def test_slots_count_as_often_as_they_are_held() -> None:
-    """A host with 8 VCPUs has no room beside 4 units of 2."""
+    """A host with 8 VCPUs has no room left if it has 4 units of 2."""
     world = Minutes([EIGHT], [PlainHold(0, 0, 60, 4, SLOT)])
     assert lack(world, Demand(1, 1, {"VCPU": 1}), window=(30, 45)).in_use == 1
     assert rows(world, Demand(4, 4, SLOT), window=(60, 61)) == [{0: 4}]
@@ -113,7 +113,7 @@ def test_preferred_hosts_are_taken_first_and_others_by_chance() -> None:
 
 
 def test_demands_of_whole_hosts_are_distributed() -> None:
-    """The first demand must leave the only host of kind b to the second one."""
+    """The first demand must leave the only host of kind b to the second demand."""
     world = Minutes([EIGHT, PlainHost({"VCPU": 8}, "b")])
     for seed in range(10):
         assert rows(world, Demand(1, 1), Demand(1, 1, requirements=B), seed=seed) == [

@@ -1,4 +1,4 @@
-"""Whole hosts for several demands, against a search for augmenting paths host by host."""
+"""Whole hosts for several demands, compared with a plain search for augmenting paths."""
 
 from __future__ import annotations
 

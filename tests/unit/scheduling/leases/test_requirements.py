@@ -1,4 +1,4 @@
-"""The requirement language: what is understood, what is refused, and which hosts match."""
+"""The requirement language: valid texts, refused texts, and the hosts that match."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_a_text_is_parsed_once() -> None:
 
 
 def many_parts(number: int) -> str:
-    """A different requirement of as many parts as one may have, for each number."""
+    """Return, for each number, another requirement with the maximum number of parts."""
     return json.dumps(["==", "$vcpus", *range(number, number + PARTS_MAX - 2)])
 
 
@@ -199,7 +199,7 @@ def test_all_requirements_together_have_a_limit_of_characters() -> None:
 
 
 def test_the_examples_of_the_reference_match_as_it_says() -> None:
-    """The facts are those that the page gives to its host; another host has the property gpu."""
+    """The host has the facts given on the page. Another host has the property gpu."""
     host = {"vcpus": 32, "rack": "r2", "firmware": "1.10.2", "traits": ["HW_CPU_X86_AVX2"]}
     calendar = calendar_of(host, {"gpu": "a100"})
     examples = EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Use over time: what overlaps a window, and the peaks in it."""
+"""Usage over time: the holds that overlap a window, and the peaks in it."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_too_few_hosts_are_an_error() -> None:
 def test_the_peak_is_of_what_is_held_at_once() -> None:
     rows = [(0, 10, 1, 0), (5, 10, 1, 1), (10, 10, 1, 2), (30, forever(), 0, 3)]
     workload = workload_of(rows)
-    # At 10 the first has left before the third comes.
+    # At 10, the first server leaves before the third arrives.
     assert peak(workload, "VCPU") == 8.0
     assert peak(workload, "MEMORY_MB") == 8192.0
 

@@ -1,4 +1,4 @@
-"""Hosts that are only thought of look to the schedulers as any others."""
+"""To the schedulers, simulated hosts look like real hosts."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ OWN = policy_of(Podding(), None, {"weight": 1.0})
 
 
 def pod(number: int, vcpus: float = 10, added_s: float = 0.0, **fields: object) -> SimulatedPod:
-    """Return a pod with these vcpus, and any number of volumes."""
+    """Return a pod with these vcpus, and unlimited room for volumes."""
     made = replace(blank_pod(number), threshold_percent=100.0, **fields)  # type: ignore[arg-type]
     return SimulatedPod(made, {VCPUS: vcpus}, added_s)
 
@@ -75,7 +75,7 @@ def test_room_of_what_left_is_known_at_once_if_it_came_since_the_measurement() -
 
 def test_room_of_what_left_is_known_with_the_next_measurement_otherwise() -> None:
     work = [*LEFT, servers(20.0, 9, project=2, row=2), servers(30.0, 9, project=3, row=3)]
-    # Measured after 0, 12 and 24 seconds: the server that left after 15 is in the second one.
+    # Measurements are after 0, 12 and 24 seconds. The server that left after 15 is in the second.
     found = PodReplay(work, [pod(1), pod(2)], FILL, 12.0).run()
     assert counts(found) == [3, 1]
 

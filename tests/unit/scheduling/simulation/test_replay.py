@@ -1,4 +1,4 @@
-"""Replays and their measures, beside a slow replay without columns."""
+"""Replays and their measures, compared with a slow replay without columns."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def test_a_replay_comes_out_as_the_slow_one(seed: int) -> None:
 def test_shares_are_of_all_hosts() -> None:
     workload = workload_of([(0, forever(), 1, 0), (100, forever(), 1, 1)])
     outcome = replayed(workload, ReplayOptions(samples=3), hosts=1)
-    # Looked at halfway, and when the second server has come: 4 and 8 of 8 cores.
+    # The usage is measured halfway, and when the second server has arrived: 4 and 8 of 8 cores.
     assert outcome.samples.moments_s.tolist() == [50.0, 100.0]
     assert outcome.mean_used("VCPU") == 0.75
     assert outcome.most_used("VCPU") == 1.0
-    # At the end no third fits, and 8 of 16 GiB are left over.
+    # At the end, no third server fits, and 8 of 16 GiB are left over.
     assert outcome.mean_stranded("MEMORY_MB") == 0.25
     assert outcome.mean_stranded("VCPU") == 0.0
 

@@ -40,7 +40,7 @@ def test_offers_are_merged_by_weight_and_earlier_zones_win_ties() -> None:
 
 
 def test_a_zone_that_packs_offers_its_later_servers_for_more() -> None:
-    """The second server on a host weighs more than the first one, and needs it."""
+    """The second server on a host has a higher weight than the first, but needs the first."""
     found = [offers(1, 5, 7, 9), offers(2, 6, 6.5, 6.6)]
     assert told(merged_by_weight(found, 3)) == [(1, 9), (1, 7), (2, 6.6)]
     assert told(merged_in_turn(found, 3)) == [(2, 6), (2, 6.5), (2, 6.6)]
@@ -90,7 +90,7 @@ def test_calls_are_counted_by_level() -> None:
     assert (calls.boots, calls.attempts, calls.plans) == (5, 5, 20)
     assert calls.selects == 5 * 6
     assert calls.creates == 5 * 2
-    # One offer of each leaf, and one of each zone above.
+    # There is one offer of each leaf, and one of each zone above.
     assert calls.offers == 5 * 6
     assert (calls.stale, calls.late) == (0, 0)
 

@@ -1,4 +1,4 @@
-"""Workloads: which servers are one request, and in what order all come."""
+"""Workloads: which servers are one request, and in what order requests arrive."""
 
 from __future__ import annotations
 

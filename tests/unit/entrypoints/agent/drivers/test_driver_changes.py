@@ -1,4 +1,4 @@
-"""What every driver does with servers after their boot, and the options of the fake one."""
+"""What every driver does with servers after their boot, and the options of the fake driver."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_running_migration_can_be_aborted_or_hurried(tmp_path: Path, kind: str
 
 
 def fault(change: Callable[[Order], None]) -> Exception | None:
-    """Send, and return what was raised."""
+    """Carry out an order, and return the error."""
     try:
         change(order(OrderKind.SEND))
     except DriverFailed as error:

@@ -1,4 +1,4 @@
-"""What the fake driver does with orders about volumes: the same twice as once, also restarted."""
+"""The fake driver's orders about volumes: a repetition changes nothing, even after a restart."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_server_that_returns_has_exactly_the_volumes_that_are_listed(tmp_path:
     driver.build(order(OrderKind.BUILD, volumes=[{"volume_id": VOLUME}, {"volume_id": "v2"}]))
     driver.change(order(OrderKind.DEPART))
     assert driver.connections(HOST, SERVER) == []
-    # On the destination, one was detached, and another was attached.
+    # On the destination, one volume was detached, and another was attached.
     listed = [{"volume_id": "v2"}, {"volume_id": "v3"}]
     for _ in range(2):
         driver.change(order(OrderKind.RETURN, volumes=listed, power_state=1))

@@ -1,4 +1,4 @@
-"""What every driver must do: carry out orders idempotently, and keep its state."""
+"""Every driver must carry out orders idempotently, and keep its state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Bodies that name servers are decoded as the schema would accept them, or left to it."""
+"""The fast decoder for bodies that name servers accepts what the schema accepts, or defers to
+it."""
 
 from __future__ import annotations
 

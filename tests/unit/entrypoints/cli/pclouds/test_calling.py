@@ -167,7 +167,7 @@ def test_administrators_find_all_by_their_names() -> None:
     service = Service(NOBODYS, (200, {"pclouds": [WHOLE]}), (204, None))
     run("pcloud delete web", service)
     assert service.asked[-1][:2] == ("DELETE", P)
-    # Where the login is for no project, there are none of its own.
+    # A login without a project has no pclouds of its own.
     service = Service((200, {"pclouds": [SHOWN, WHOLE]}), (204, None))
     run("pcloud delete web", service, project=None)
     assert service.asked[0][1] == "/os-pclouds?name=web&all_projects=true"

@@ -72,7 +72,7 @@ def test_a_name_that_cannot_be_looked_up_is_rejected(text: str, may_be_gone: boo
 
 
 def test_lookups_with_partial_rights() -> None:
-    # A name can be looked up where ids of strangers cannot be shown.
+    # A name can be looked up, even if the login may not show foreign ids.
     assert meant("lab", unshown=NO) == LAB
     assert meant(UNKNOWN, unshown=NO) == UNKNOWN
     with pytest.raises(CommandError, match="No project has the name or ID"):
@@ -122,7 +122,7 @@ def test_a_listed_text_is_removed_literally(text: str) -> None:
 
 
 def test_a_guest_can_leave_without_lookup_rights() -> None:
-    # Of another project's pcloud a guest is not told who may use it.
+    # A guest does not see which projects may use another project's pcloud.
     service = Service((200, {"pcloud": {"id": DASHED, "name": "web"}}), (204, None))
     run(f"pcloud project remove {DASHED} {MINE}", service, MINE, Identity({}, **closed()))
     assert service.asked[-1] == ("DELETE", f"{P}/tenants/{MINE}", None)

@@ -1,4 +1,4 @@
-"""The import's parts: what is objected to, what differs, how conflicts and changes are met."""
+"""The import's parts: objections, differences, conflicts, and changes during the import."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_requests_are_of_bounded_size() -> None:
 
 
 class Growing(Ledger):
-    """While its consumers are read, a server is booted on a host that is new as well."""
+    """While the consumers are read, a server is booted on a host that is also new."""
 
     def get(self, path: str, **more: Any) -> dict[str, Any]:
         if path.startswith("/allocations/") and CHILD not in self.rows:
@@ -230,7 +230,7 @@ class Contested(Ledger):
 
 
 class Deaf(Ledger):
-    """Writes succeed, but the first response is lost and the write is repeated."""
+    """Writes succeed, but the first response is lost, so the write is repeated."""
 
     def send(self, method: str, path: str, body: Any = None, **more: Any) -> dict[str, Any]:
         if path not in self.__dict__.setdefault("lost", set()):

@@ -1,4 +1,4 @@
-"""What is counted in a trace is what was put into it."""
+"""The numbers counted in a trace are those with which it was made."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from benchmarks import calibrate
 from innkeeper.entrypoints.simulator.traces.synthetic import draw, read
 
 BINS = 288
-"""A day of them."""
+"""The number of bins in a day."""
 
 
 def trace(path: Path) -> Path:
-    """A day with two batches in each bin, and four in those of the eighth hour."""
+    """A day with two batches in each bin, and four batches in each bin of the eighth hour."""
     (path / "flav_map.txt").write_text("1,1 a\n2,4 b\n", encoding="utf-8")
     (path / "day.interval_map.txt").write_text("300 1\n600 2\n", encoding="utf-8")
     arrivals, durations = [], []
     for number in range(BINS):
-        # A single server that stays every fourth time; three alike, of which one lives longer.
+        # One batch has a single server, which stays in every fourth bin. The other has three equal
+        # servers, one of which lives longer.
         stays = "C1" if number % 4 == 0 else "U1"
         times = 2 if number // 12 == 7 else 1
         arrivals.append(f"{number * 300} " + "a,|,b,b,b,|," * times)

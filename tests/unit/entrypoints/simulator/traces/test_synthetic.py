@@ -1,4 +1,4 @@
-"""Made-up traces are what their numbers say, and the same for the same seed."""
+"""Synthetic traces match their numbers, and are the same for the same seed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_batches_are_as_large_as_they_should_be(workload: Workload) -> None:
 
 
 def test_most_servers_come_in_large_batches(workload: Workload) -> None:
-    """What the trace is known for; see ``docs/reference/simulate.md``."""
+    """This is a known property of the trace; see ``docs/reference/simulate.md``."""
     sizes = batch_sizes(workload)
     assert sizes[sizes >= 10].sum() / workload.count == pytest.approx(0.651, abs=0.04)
 
@@ -97,7 +97,7 @@ def test_half_of_a_batch_live_as_long_as_the_first(workload: Workload) -> None:
     places = np.cumsum(np.diff(workload.batches, prepend=-1) != 0) - 1
     others = np.ones(workload.count, dtype=np.bool_)
     others[firsts] = False
-    # Lifetimes are what is left of differences of moments: equal but for rounding.
+    # Lifetimes are differences of moments, so equal lifetimes may differ by rounding.
     alike = np.isclose(lifetimes, lifetimes[firsts][places], rtol=0, atol=1e-3)
     assert alike[others].mean() == pytest.approx(NUMBERS.like_first, abs=0.03)
 

@@ -1,4 +1,4 @@
-"""Loaders: small files in each format, and what is said of files that are wrong."""
+"""Loaders: small files in each format, and the errors for wrong files."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def test_an_arrival_trace(tmp_path: Path) -> None:
     assert [dict(shape.amounts) for shape in workload.shapes][1] == {"VCPU": 1, "MEMORY_MB": 1792}
     assert workload.arrivals_s.tolist() == [600.0] * 5 + [1200.0]
     assert workload.shape_codes.tolist() == [1, 1, 0, 2, 1, 0]
-    # 0 is at least half of a bin; the middle of 600 to 1200 is 900; C stays.
+    # Lifetime 0 counts as half a bin. Between 600 and 1200, it is 900. C stays for ever.
     assert lifetimes(workload) == [150.0, 900.0, NEVER, 300.0, 300.0, 900.0]
-    # Two of a batch, one, two of different shapes, and one in the next line.
+    # Batches: two equal servers, one server, two of different shapes, and one in the next line.
     assert workload.requests().tolist() == [0, 2, 3, 4, 5, 6]
 
 

@@ -1,4 +1,4 @@
-"""Public keys are told from what is none, and made pairs belong together."""
+"""Public keys are recognized, and both keys of a generated pair belong together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drivers, filters and weighers by their names: ours, one's own, and none at all."""
+"""Drivers, filters and weighers by name: built-in, the operator's own, and unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters, weighers and drivers of the operator's own: tried at start, guarded afterwards."""
+"""The operator's own filters, weighers and drivers: checked at the start, guarded later."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_filter_and_a_weigher_that_read_hints_are_asked() -> None:
         return scheduler.plan(table, asking(hints=hints)).entries[0].host
 
     assert placed(rack="h3") == "h3"
-    # Remembered by the shape of the request, and told apart by it.
+    # The results are cached by the request's shape, and shapes differ in the hint.
     assert placed(rack="h1") == "h1"
     assert placed(rack=["h1", "h4"], like="h4", more={"a": [1, {"b": None}]}) == "h4"
     assert placed(like="h2") == "h2"

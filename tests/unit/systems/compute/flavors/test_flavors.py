@@ -1,4 +1,4 @@
-"""Extra specs: what placing reads is judged, and everything else is left to drivers."""
+"""Extra specs: those that scheduling reads are validated; all others are left to drivers."""
 
 from __future__ import annotations
 

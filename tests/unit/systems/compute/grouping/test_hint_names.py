@@ -1,4 +1,4 @@
-"""Names of scheduler hints: known, misspelt, read and not read."""
+"""Names of scheduler hints: known, misspelt, read by a filter, and not read."""
 
 from __future__ import annotations
 
@@ -103,11 +103,11 @@ def test_a_known_hint_that_nothing_in_force_reads_is_refused() -> None:
         "hint 'filters' if your role allows that hint."
     )
     assert hint_names.check({"query": "x"}, readers(*DEFAULT, "JsonFilter")) == {}
-    # What a request names decides, not what the settings do.
+    # The filters that a request names decide, not those of the settings.
     assert hint_names.check({"query": "x"}, readers(*DEFAULT, asked=("JsonFilter",))) == {}
     named = readers(*DEFAULT, asked=("AllHostsFilter",))
     assert "SameHostFilter reads it" in refusal({"same_host": "x"}, named)
-    # Those for dedicated hosts are always in force.
+    # The filters for dedicated hosts are always in force.
     assert hint_names.check(dict.fromkeys(DEDICATED, "x"), named) == {}
 
 
@@ -142,7 +142,7 @@ def test_a_plugin_that_declares_nothing_may_read_any() -> None:
     assert hint_names.check({"rack": "x"}, found) == {
         "rack": "may be read by RackFilter, RackWeigher"
     }
-    # What is known to mean something else is refused all the same.
+    # Hints that are known to be wrong are refused nevertheless.
     assert "JsonFilter reads it" in refusal({"query": "x"}, found)
     assert "the nearest is 'pcloud'" in refusal({"Pcloud": "x"}, found)
 
