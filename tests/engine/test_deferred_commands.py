@@ -90,7 +90,9 @@ def test_a_deferred_command_is_executed_alone_after_a_while(cloud: Cloud) -> Non
     assert record.done == [[1]]
 
 
-def test_whoever_needs_a_deferred_command_hastens_it_and_gets_its_answer(cloud: Cloud) -> None:
+def test_a_caller_that_needs_a_deferred_command_hastens_it_and_gets_its_answer(
+    cloud: Cloud,
+) -> None:
     record, thread = Record(), Writer(cloud.store, cloud.executor)
     thread.start()
 

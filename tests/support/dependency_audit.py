@@ -29,21 +29,21 @@ def judge(report: str) -> tuple[int, list[str]]:
     try:
         packages: list[dict[str, Any]] = json.loads(report)["dependencies"]
     except (ValueError, KeyError, TypeError):
-        return 0, ["Nobody looked for known weaknesses of the packages: there is no answer."]
+        return 0, ["The packages were not checked for vulnerabilities: there is no answer."]
     looked_at = [each for each in packages if "skip_reason" not in each]
     found = [
         f"{each['name']} {each['version']}: {weakness['id']}"
-        + (f", mended in {', '.join(weakness['fix_versions'])}" if fixed(weakness) else "")
+        + (f", fixed in {', '.join(weakness['fix_versions'])}" if fixed(weakness) else "")
         for each in looked_at
         for weakness in each.get("vulns", ())
     ]
     if found:
-        return 1, ["Packages with known weaknesses:", *found]
+        return 1, ["Packages with known vulnerabilities:", *found]
     if not looked_at:
-        return 0, ["Nobody looked for known weaknesses of the packages: the index tells of none."]
+        return 0, ["The packages were not checked for vulnerabilities: the index has no data."]
     left = len(packages) - len(looked_at)
-    also = f"; of {left} the index tells nothing" if left else ""
-    return 0, [f"No known weakness in {len(looked_at)} packages{also}."]
+    also = f"; the index has no data about {left}" if left else ""
+    return 0, [f"No known vulnerability in {len(looked_at)} packages{also}."]
 
 
 def fixed(weakness: dict[str, Any]) -> bool:

@@ -154,7 +154,9 @@ def test_the_command_tells_tries_and_repairs(own_world: World) -> None:
         "UPDATE hosts SET reported = '[[]]'",
     ],
 )
-def test_what_cannot_be_read_is_told_and_the_rest_judged(own_world: World, spoilt: str) -> None:
+def test_an_unreadable_part_is_reported_and_the_rest_is_audited(
+    own_world: World, spoilt: str
+) -> None:
     spoil(own_world, "idle-consumer")
     with own_world[0].write() as tx:
         tx.execute(sa.text(spoilt))
@@ -165,7 +167,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_judged(own_world: World, spoil
     assert told.splitlines()[-1] == "1 findings"
 
 
-def test_what_cannot_be_repaired_is_left_and_told(own_world: World) -> None:
+def test_findings_without_a_safe_repair_are_left_and_reported(own_world: World) -> None:
     spoil(own_world, "too-much", "wrong-usage")
     status, told = run(own_world, repairs=True)
     assert (status, told.splitlines()[-1]) == (1, "1 findings")
@@ -181,7 +183,9 @@ def test_the_command_tells_programs(own_world: World) -> None:
     assert said["repairs"] == [{"kind": "idle-consumer", "text": f"consumer {GHOST} is removed"}]
 
 
-def test_what_an_agent_finds_and_nobody_knows_is_told_until_it_is_gone(own_world: World) -> None:
+def test_an_unknown_server_that_an_agent_finds_is_reported_until_it_is_gone(
+    own_world: World,
+) -> None:
     store, it = own_world
     there = (ServerId(it.first), ServerId(it.second))
 

@@ -49,7 +49,7 @@ def expressions() -> Iterator[str]:
     yield from (target["expr"] for each in panels() for target in each["targets"])
 
 
-def test_every_metric_is_told_by_the_service() -> None:
+def test_every_named_metric_exists_in_the_service() -> None:
     spoken_of = {name for text in expressions() for name in METRIC.findall(text)}
     assert spoken_of - exposed() == set()
 

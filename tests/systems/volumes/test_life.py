@@ -347,7 +347,7 @@ def test_a_batch_of_volumes_takes_few_more_statements_than_one(it: VolumeCloud) 
     assert together <= alone
 
 
-def test_a_row_that_is_not_that_of_the_store_fails_no_volume(it: VolumeCloud) -> None:
+def test_a_stale_row_of_the_table_fails_no_volume(it: VolumeCloud) -> None:
     """The volume's claim fails the batch. The row is reread before each request is tried alone."""
     it.create(1)
     for provider_id in it.cloud.table.index_of:

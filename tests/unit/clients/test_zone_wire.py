@@ -111,7 +111,7 @@ def test_a_connection_is_used_again(loop_of: Callable[[], asyncio.AbstractEventL
     assert here.requests[0] == b"POST /v2.1/servers?a=b HTTP/1.1\r\n" + sent
 
 
-def test_what_nobody_asked_for_is_not_the_next_answer() -> None:
+def test_unasked_bytes_are_not_taken_for_the_next_answer() -> None:
     async def ask() -> int:
         async with answering(FINE, FINE, FINE) as (here, wire):
             here.unasked = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nwrong"
@@ -169,7 +169,7 @@ def test_names_of_headers_are_in_lower_case() -> None:
         FINE + FINE,
     ],
 )
-def test_half_an_answer_is_none(answer: bytes) -> None:
+def test_half_an_answer_counts_as_no_answer(answer: bytes) -> None:
     with pytest.raises(NoAnswer):
         told(answer)
 

@@ -29,6 +29,6 @@ def test_patterns(text: str, pattern: Pattern) -> None:
     assert parse_pattern(text) == pattern
 
 
-def test_a_pattern_of_many_gaps_is_none() -> None:
+def test_a_pattern_with_many_gaps_is_rejected() -> None:
     assert parse_pattern("a.*" * WILDCARDS_MAX) is not None
     assert parse_pattern("a.*" * (WILDCARDS_MAX + 1)) is None

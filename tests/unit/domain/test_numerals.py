@@ -17,7 +17,7 @@ def test_a_number_is_read(text: str, number: float) -> None:
 @pytest.mark.parametrize(
     "text", ["", " ", "eight", "8x", "0x10", "1_0", "nan", "inf", "-Infinity", "1e999", "\u0663"]
 )
-def test_what_is_no_number_is_none(text: str) -> None:
+def test_a_text_that_is_not_a_number_is_rejected(text: str) -> None:
     assert number_of(text) is None
 
 
@@ -29,7 +29,7 @@ def test_a_whole_number_is_read(text: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1.0", "1e3", "0x10", "1_0", "nan", "\u0663", "9" * 5000])
-def test_what_is_no_whole_number_is_none(text: str) -> None:
+def test_a_text_that_is_not_an_integer_is_rejected(text: str) -> None:
     assert whole_of(text) is None
 
 

@@ -36,7 +36,7 @@ def test_a_limit_is_the_stricter_of_threshold_and_headroom() -> None:
     assert (capacity(wide, "vcpus", 100.0), limit(wide, "vcpus", 100.0)) == (400.0, 320.0)
 
 
-def test_what_a_pod_tells_wrongly_counts_as_not_told() -> None:
+def test_malformed_values_of_a_pod_count_as_missing() -> None:
     assert usage_of({}) == {}
     assert usage_of({"kinds": []}) == {}
     assert usage_of({"kinds": {"vcpus": 7, "gold": {"total": 1, "used": 1}}}) == {}

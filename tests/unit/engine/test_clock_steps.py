@@ -39,7 +39,7 @@ def test_a_step_forward_counts_until_all_from_before_it_is_late() -> None:
     assert clocks.pass_by(2) == 0
 
 
-def test_steps_add_up_and_one_back_is_none() -> None:
+def test_forward_steps_add_up_and_a_backward_step_does_not_count() -> None:
     clocks = Clocks()
     clocks.wall += timedelta(minutes=1)
     assert clocks.pass_by(10) == 60

@@ -73,13 +73,13 @@ def wait_for(attempts: Attempts, retry: Retry = ALLOCATIONS) -> str:
 
 
 @pytest.mark.parametrize("lost", range(ATTEMPTS_MAX))
-def test_who_is_overtaken_tries_again(lost: int) -> None:
+def test_an_overtaken_write_is_tried_again(lost: int) -> None:
     attempts = Attempts([ProviderChanged(1, 7)] * lost + ["written"])
     assert wait_for(attempts) == "written"
     assert attempts.made == lost + 1
 
 
-def test_who_is_overtaken_too_often_is_told_to_come_back() -> None:
+def test_after_too_many_conflicts_the_client_is_told_to_retry() -> None:
     attempts = Attempts([ProviderChanged(1, 7), Overtaken("Somebody came between.")] * 9)
     with pytest.raises(ConcurrentUpdate) as caught:
         wait_for(attempts)

@@ -147,7 +147,7 @@ def test_reading_an_extra_spec(text: str, parsed: Comparison) -> None:
         pytest.param(-(10**400), id="far below what a double holds"),
     ],
 )
-def test_a_number_beyond_all_measure_is_compared_all_the_same(huge: int) -> None:
+def test_a_number_beyond_doubles_is_compared_nevertheless(huge: int) -> None:
     """One agent's odd value must not fail the boots of all requests that name this capability."""
     assert is_met(huge, ">= 8") == (huge > 0)
     assert is_met(huge, "<= 8") == (huge < 0)

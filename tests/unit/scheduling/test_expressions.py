@@ -215,7 +215,7 @@ UNKNOWN: list[Any] = [
 
 
 @pytest.mark.parametrize("query", UNKNOWN, ids=json.dumps)
-def test_what_cannot_be_known_is_neither_so_nor_the_contrary(query: Any) -> None:
+def test_an_unknown_value_makes_neither_a_query_nor_its_negation_true(query: Any) -> None:
     assert not holds(query)
     assert not holds(["not", query])
 

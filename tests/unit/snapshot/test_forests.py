@@ -112,7 +112,7 @@ def test_masks_on_groups() -> None:
     assert trees.has_any(np.array([False, True, False, False, False])).tolist() == [False, True]
 
 
-def test_a_root_that_is_none_is_no_forest() -> None:
+def test_a_row_whose_root_is_not_a_root_is_no_forest() -> None:
     with pytest.raises(AssertionError):
         forest((1, 0, 1, ""), (2, 1, 1, ""), (3, 2, 2, ""))
 

@@ -79,12 +79,12 @@ def test_an_address_costs_only_its_length(end: str) -> None:
 
 
 @pytest.mark.parametrize("status", [302, 401, 500, 502, 504])
-def test_an_answer_of_no_api_counts_as_none(status: int) -> None:
+def test_an_answer_that_no_api_gives_counts_as_no_answer(status: int) -> None:
     with pytest.raises(PodSilent):
         answer_of(answer(status, {}), USER, SERVER)
 
 
-def test_an_answer_that_is_no_object_or_too_deep_counts_as_none() -> None:
+def test_an_answer_that_is_not_an_object_or_too_deep_counts_as_no_answer() -> None:
     deep: object = {}
     for _ in range(40):
         deep = {"a": deep}
@@ -93,7 +93,7 @@ def test_an_answer_that_is_no_object_or_too_deep_counts_as_none() -> None:
             answer_of(answer(200, body), USER, SERVER)
 
 
-def test_an_answer_in_another_encoding_counts_as_none() -> None:
+def test_an_answer_in_another_encoding_counts_as_no_answer() -> None:
     with pytest.raises(PodSilent):
         answer_of(PodAnswer(200, {}, b'{"server": {"name": "\xff"}}'), USER, SERVER)
 

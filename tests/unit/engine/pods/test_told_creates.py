@@ -212,7 +212,7 @@ def test_a_pod_that_does_not_answer_is_asked_again_only_before_a_404() -> None:
     run(story)
 
 
-def test_nothing_is_served_while_what_was_told_is_not_recorded() -> None:
+def test_no_request_of_a_project_is_served_before_its_told_creates_are_recorded() -> None:
     async def story(records: Records) -> None:
         creates = records.creates(wait_max_s=0.01)
         records.begin(creates, [ID])

@@ -88,7 +88,7 @@ def test_a_bad_name_of_a_header_is_left_to_the_server(name: str) -> None:
     assert b"".join(mine) == b"".join(usual)
 
 
-def test_a_length_that_is_not_the_bodys_is_left_to_the_server() -> None:
+def test_an_answer_with_a_wrong_length_is_left_to_the_server() -> None:
     answer = AsgiResponse(200, b"{}", {})
     answer.headers = [(b"content-length", b"3")]
     mine, _ = talk(head("GET"), answer, is_whole=True)

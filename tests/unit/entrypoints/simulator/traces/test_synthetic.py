@@ -137,10 +137,10 @@ def test_what_cannot_be_made_up(text: str) -> None:
         ("synthetic:1:\u0663", "with SEED a whole number"),
     ],
 )
-def test_what_can_be_made_up_is_told(text: str, told: str) -> None:
+def test_the_error_names_the_valid_synthetic_traces(text: str, told: str) -> None:
     with pytest.raises(Invalid, match=told):
         make(text)
 
 
-def test_the_least_that_is_told_can_be_made_up() -> None:
+def test_the_smallest_named_trace_is_valid() -> None:
     assert make("synthetic:0.00348").count > 0

@@ -77,7 +77,7 @@ def test_what_is_not_there_is_an_error_at_start(given: dict[str, Any], told: str
         ("default_host_weighers", "weigher"),
     ],
 )
-def test_the_setting_with_a_name_that_is_none_is_told(key: str, noun: str, name: str) -> None:
+def test_the_error_names_the_setting_with_an_unknown_name(key: str, noun: str, name: str) -> None:
     given = name if key == "scheduler_driver" else (name,)
     with pytest.raises(ValueError, match=r"package\.module:name") as refused:
         Schedulers(settings(**{key: given}))
@@ -93,7 +93,7 @@ def test_the_setting_with_a_name_that_is_none_is_told(key: str, noun: str, name:
         ("import no_such_module\n", "(ModuleNotFoundError: No module named 'no_such_module')"),
     ],
 )
-def test_what_ones_own_does_at_import_is_told(
+def test_an_error_at_the_import_of_an_own_plugin_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
 ) -> None:
     name = f"own_{len(text)}"

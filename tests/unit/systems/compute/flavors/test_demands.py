@@ -94,14 +94,14 @@ def test_a_trait_may_be_preferred() -> None:
 
 
 @pytest.mark.parametrize("pair", [("required", "preferred"), ("preferred", "required")])
-def test_who_requires_a_trait_outweighs_who_prefers_it(pair: tuple[str, str]) -> None:
+def test_a_required_trait_outweighs_a_preferred_one(pair: tuple[str, str]) -> None:
     mine, images = pair
     wanted = demands.of(flavor({"trait:A": mine}), {"trait:A": images})
     assert wanted.required_traits == {"A"}
     assert not wanted.preferred_traits
 
 
-def test_nobody_prefers_what_another_forbids() -> None:
+def test_a_forbidden_trait_is_not_preferred() -> None:
     with pytest.raises(Invalid, match="disagree about the trait A"):
         demands.of(flavor({"trait:A": "forbidden"}), {"trait:A": "preferred"})
 
