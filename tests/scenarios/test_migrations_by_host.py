@@ -40,8 +40,8 @@ def _move(service: Running) -> None:
     service.call("PUT", f"{compute}/os-agents/{agent}/hosts", json={"hosts": reported})
     flavor = {"name": "small", "id": "small", "ram": 512, "vcpus": 1, "disk": 1}
     service.call("POST", f"{compute}/flavors", json={"flavor": flavor})
-    create = {"name": "web", "flavorRef": "small", "networks": "none"}
-    create["availability_zone"] = "nova:left"
+    fields = {"name": "web", "flavorRef": "small", "networks": "none"}
+    fields["availability_zone"] = "nova:left"
     # Only administrators name hosts. A migration belongs to the project that requested it.
     booted = service.call(
         "POST", f"{compute}/servers", "admin:lab", json={"server": fields}, headers=NEWEST

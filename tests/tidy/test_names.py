@@ -59,6 +59,8 @@ PRIVATE = frozenset(
     | {"speaker", "standing", "surveyor", "terms", "wish", "wishes"}
 )
 """Words with a private meaning in this project. The field has another word for each."""
+PRIVATE_MODULES = PRIVATE | {"runs", "several"}
+"""Functions may have these two words in their names, where they are plain English."""
 WORD_OF_MODULE = re.compile(r"[a-z0-9]+")
 
 

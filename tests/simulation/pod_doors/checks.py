@@ -183,7 +183,8 @@ def _create(create: Create, alive: Set[str]) -> Iterator[str]:
     if alive & create.gone:
         yield f"{create.name}: {sorted(alive & create.gone)} was deleted, and exists"
     if len(alive) + len(create.gone) > create.most:
-        yield f"{create.name}: {len(alive)} exist, and {len(create.gone)} are gone, of {create.most}"
+        gone = len(create.gone)
+        yield f"{create.name}: {len(alive)} exist, and {gone} are gone, of {create.most}"
     if create.status == ACCEPTED and len(alive) + len(create.deleted) < create.least:
         yield f"{create.name}: {len(alive)} exist of {create.least}"
     if create.status not in (None, ACCEPTED, AWAY) and alive:

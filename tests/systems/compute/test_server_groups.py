@@ -80,7 +80,7 @@ def test_a_groups_state_counts_its_members_by_host(store: Store) -> None:
     with store.read() as tx:
         state = groups.rule_for(tx, GROUP, "red")
         rule = GroupRule("anti-affinity", {"h1": 2, "h2": 1}, 2)
-        assert standing == GroupState(first, rule, members=4)
+        assert state == GroupState(first, rule, members=4)
         # The members without the server that moves.
         moving = groups.rule_of(tx, uuid(2))
         assert moving is not None

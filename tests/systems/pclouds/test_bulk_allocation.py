@@ -256,7 +256,7 @@ def test_the_first_refusal_is_reported(cloud: Cloud) -> None:
 
 def test_a_client_without_allocations_continues_where_another_is(cloud: Cloud) -> None:
     """The first client's failures were not kept, and by now the hosts can be allocated."""
-    none_left = replace(SCOPES, settings=Dedicating(quota_pcloud_units=0))
+    none_left = replace(CONTEXT, settings=Dedicating(quota_pcloud_units=0))
     first, second = Client(cloud, wanting(), none_left), Client(cloud, wanting())
     first.step()
     assert len(first.so_far.failed) == TAKEN_AT_ONCE

@@ -66,7 +66,7 @@ class Attempts:
         return outcome
 
 
-def wait_for(attempts: Attempts, retry: Retry = ALLOCATIONS) -> str:
+def wait_for(attempts: Attempts, row: Retry = ALLOCATIONS) -> str:
     """Repeat the attempt until it succeeds."""
     with capture_logs():
         return asyncio.run(again(attempts, row, ATTEMPTS_MAX))

@@ -187,7 +187,7 @@ def test_expired_capabilities_are_unknown(chooser: Any, wanted: dict[str, Any]) 
     assert passed_by(chooser, table, aged) == {"fresh"}
     assert chooser.stamp(table, aged) != before
     # Without a limit, capabilities never expire. A request without capabilities ignores their age.
-    assert passed_by(chooser, table, asking(**creates)) == {"fresh", "stale"}
+    assert passed_by(chooser, table, asking(**wanted)) == {"fresh", "stale"}
     careless = asking(rules=Rules(capabilities_max_age_s=MAX_AGE_S))
     assert passed_by(chooser, table, careless) == {"fresh", "stale"}
     assert chooser.stamp(table, careless) is None

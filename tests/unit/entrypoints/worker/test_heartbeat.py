@@ -57,10 +57,10 @@ def looks(detector: StuckThreadDetector, count: int) -> list[bool]:
 
 def test_a_thread_without_progress_is_stuck(release: threading.Event) -> None:
     work = begun(release.wait)
-    standing = StuckThreadDetector(work, LOOKS * BEAT_S)
+    detector = StuckThreadDetector(work, LOOKS * BEAT_S)
     # Later looks are compared with the first look.
-    assert looks(standing, LOOKS + 2) == [False] * LOOKS + [True, True]
-    assert standing.is_stuck
+    assert looks(detector, LOOKS + 2) == [False] * LOOKS + [True, True]
+    assert detector.is_stuck
     work.progress = 2
     assert looks(detector, 2) == [False, False]
     assert not detector.is_stuck
@@ -109,5 +109,5 @@ def test_each_beat_is_written_to_the_pipe(release: threading.Event) -> None:
     assert os.read(hearing, 100) == LOOKS * WELL + STUCK
     os.close(hearing)
     # No heartbeat is received any more.
-    pulse.beat()
+    heartbeat.beat()
     os.close(telling)
