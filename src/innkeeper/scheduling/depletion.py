@@ -66,7 +66,7 @@ def give_back(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
 
 
 class Aside:
-    """A context manager that undoes the picks of entries in the table, only during the block.
+    """A context manager that gives the amounts of entries back to the table during its block.
 
     At the end of the block, the amounts are taken again. Both changes are recorded as edits,
     because code in the block may fill caches from these rows.

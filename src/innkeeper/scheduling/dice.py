@@ -1,7 +1,7 @@
 """Makes reproducible random choices: each is a function of a seed and a turn number.
 
-A choice among equal hosts needs one well-mixed number. Setting up a random generator for it would
-take a considerable part of a decision's time.
+A choice among equal hosts needs one well-mixed number. Setting up a random generator for one number
+would take a considerable part of a decision's time.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Shuffler:
 
 
 def ranks(seed: int, count: int) -> npt.NDArray[np.uint64]:
-    """Return a well-mixed number for each of ``count`` rows, the same for the same seed.
+    """Return a well-mixed number for each of ``count`` rows. Equal seeds give equal numbers.
 
-    Sorting rows by them is a shuffle.
+    Sorting the rows by these numbers shuffles the rows.
     """
     mixed = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_STEP) + np.uint64(seed & _MASK)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(_FIRST)

@@ -99,7 +99,7 @@ def _refused(
 def before(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan
 ) -> tuple[Refused, tuple[Ranked, ...]]:
-    """Return the rejections and the best hosts, from before the plan took its amounts."""
+    """Return the rejections and the best hosts, as they were before the plan took its amounts."""
     with depletion.Aside(hosts, spec, plan.entries):
         found = refusals.look(pipeline.filters, hosts, spec)
         weights = _weights(pipeline, hosts, spec, found)
@@ -175,7 +175,7 @@ def _replayed(
 
 
 def _with_member(spec: RequestSpec, host: str) -> RequestSpec:
-    """Return the request for the next server: its group has one more member, on ``host``."""
+    """Return the request for the next server. Its server group has a new member on ``host``."""
     group = spec.group
     if group is None:
         return spec

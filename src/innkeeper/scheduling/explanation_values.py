@@ -1,7 +1,8 @@
 """Converts explanations to JSON values.
 
-Always true: with ``are_hosts_named``, the result contains names and numbers of hosts. Without it,
-the result contains no names of hosts, and no numbers of hosts if any host is dedicated.
+Always true: with ``are_hosts_named``, the result contains names and numbers of hosts. Without
+``are_hosts_named``, the result contains no names of hosts, and no numbers of hosts if any host is
+dedicated.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from innkeeper.scheduling.filters import dedication
 
 COUNTS = ("hosts", "candidates")
 TALLY_COUNTS = ("removed", "refused", "alone")
-"""Keys whose values are numbers of hosts; ``COUNTS`` are keys of explanations."""
+"""The keys of tallies whose values are numbers of hosts. ``COUNTS`` has such keys of
+explanations."""
 
 
 def explanation(value: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:

@@ -5,8 +5,9 @@ A query is ``[operator, argument, ...]``. The arguments of comparisons are value
 all hosts.
 
 Always true: evaluation uses three-valued logic. A comparison with an unknown value is neither true
-nor false. A host passes only if the query is true whatever the unknown values are. A parsed query
-is the JSON value with tuples instead of lists. So parsing a parsed query again does not change it.
+nor false. A host passes only if the query is true for all possible values of the unknowns. A parsed
+query is the JSON value with tuples instead of lists. So parsing a parsed query again does not
+change it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from innkeeper.snapshot.amounts import Mask
 LENGTH_MAX = 16_384
 DEPTH_MAX = 16
 PARTS_MAX = 200
-"""The limit of operators, values and variables in one query. Each may read a whole column."""
+"""The maximum number of operators, values and variables in one query. Each of these parts may read
+a whole column."""
 WHOLE_MAX = 2**53
 """The largest integer in a query. Columns contain doubles, which are exact up to this integer."""
 
@@ -37,8 +39,8 @@ LOGICAL = frozenset({AND, OR, NOT})
 SIGIL = "$"
 
 Lookup = Callable[[str], Operand | None]
-"""A function that returns the values of a variable, given its name without ``$``. It returns None
-for an unknown variable."""
+"""A function that returns the values of a variable, given its name without ``$``. The function
+returns None for an unknown variable."""
 
 
 class InvalidQuery(Invalid):
@@ -158,7 +160,7 @@ def variables(query: Expression) -> list[str]:
 
 
 def mask(query: Expression, lookup: Lookup, rows: int) -> Mask:
-    """Return a mask of ``rows`` elements: True where the query is true whatever is unknown."""
+    """Return a mask of ``rows`` elements: True where the query is surely true."""
     holds, _ = _truth(query, lookup)
     return np.broadcast_to(holds, (rows,)).copy()
 

@@ -52,7 +52,8 @@ class Field:
         self.taken: Taken = self._memory.taken()
         self.candidates = self._memory.left
         self.steady, self.steady_left = list(self.taken), self.candidates
-        """What the filters removed that do not depend on the single request, and what they left."""
+        """For the filters with cached results: how many hosts each removed, and how many were
+        left."""
         self._allowed: Mask | None = None
         """The combined mask of the per-request filters whose results do not change after a pick."""
         self._moving: list[Filter] = []
@@ -74,8 +75,8 @@ class Field:
                     self._count(each, left)
                 continue
             mask = each.mask(self._hosts, self.spec, self.rows)
-            # A filter that does not apply now will not apply after a pick either. The exception
-            # is a filter that reads the group: it may apply after the first member.
+            # A filter that does not apply now will not apply after a pick either. Exception: a
+            # filter that reads the group may apply after the first member.
             if is_moving and (mask is not None or (has_group and reads_group)):
                 self._moving.append(each)
             if mask is None:
@@ -96,11 +97,14 @@ class Field:
         self.candidates = after
 
     def row(self, place: int) -> HostIndex:
-        """Return the row of the table at a place of the weights."""
+        """Return the row of the table for an index into :attr:`weights`."""
         return HostIndex(place if isinstance(self.rows, slice) else int(self.rows[place]))
 
     def took(self, index: HostIndex, host: str) -> None:
-        """Update the weights after a pick, whose amounts must already be taken from the table."""
+        """Update the weights after a pick.
+
+        The amounts of the pick must already be taken from the table.
+        """
         group = self.spec.group
         if group is not None:
             members = {**group.members, host: group.members.get(host, 0) + 1}

@@ -40,19 +40,22 @@ GONE = -np.inf
 LEFT = 255
 """The code in ``removed_by`` of hosts that no filter removed."""
 SHAPES_MAX = 32
-"""The maximum number of cached shapes. Each takes a megabyte of memory for 100,000 hosts."""
+"""The maximum number of shapes of requests with cached results. The results of a shape take a
+megabyte of memory for 100,000 hosts."""
 ALONE_MAX = 2
 """Up to this many edited rows are evaluated one by one. For more rows, arrays are faster."""
 
 
 class Memory:
-    """The cached results of one shape on one table.
+    """The cached results for requests of one shape, on one table.
 
-    ``weights`` has ``GONE`` for removed hosts; callers must not change it. ``removed_by`` has, for
-    each row, the number of the first filter that removed the row, or ``LEFT``. ``counts[i]`` is how
-    many hosts steady filter *i* removed; the last element is how many hosts no filter removed.
-    ``weighers`` are the steady weighers that apply to the shape. ``is_whole`` is False if the last
-    update failed, perhaps in a plugin.
+    Requests of one shape are equal in all fields that steady filters and weighers read. Steady
+    filters and weighers are those whose results can be cached. ``weights`` has ``GONE`` for removed
+    hosts; callers must not change it. ``removed_by`` has, for each row, the number of the first
+    filter that removed the row, or ``LEFT``. ``counts[i]`` is how many hosts steady filter *i*
+    removed; the last element is how many hosts no filter removed. ``weighers`` are the steady
+    weighers that apply to the shape. ``is_whole`` is False if the last update failed, perhaps in a
+    plugin.
     """
 
     def __init__(self, pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> None:
@@ -72,7 +75,7 @@ class Memory:
 
     @property
     def left(self) -> int:
-        """The number of hosts that passed all steady filters."""
+        """The number of hosts that passed all filters with cached results."""
         return self.counts[-1]
 
     def taken(self) -> Taken:
@@ -189,7 +192,7 @@ class Memory:
         self.weights[index] = weight if math.isfinite(weight) else 0.0
 
     def _weight(self, index: int, spec: RequestSpec) -> float:
-        """Return the weight of one row, equal to the last bit to that in an array."""
+        """Return the weight of one row: to the last bit, the same as with arrays."""
         if self._singles is None or self._hosts.has_aggregates:
             given = add_up(self.weighers, self._hosts, spec, slice(index, index + 1))
             return 0.0 if given is None else float(given[0])
@@ -260,7 +263,7 @@ class Memories:
         self._hosts: HostTable | None = None
 
     def recall(self, hosts: HostTable, spec: RequestSpec) -> Memory:
-        """Return the memory for the shape of a request, updated to the present table."""
+        """Return the cached results for requests like this one, updated to the present table."""
         if hosts is not self._hosts:
             # Nothing is cached for a new table, and the old one can be freed.
             self._known.clear()

@@ -19,7 +19,8 @@ from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.vocabulary import FALSE, NO_CODE, TRUE, Ranks, Vocabulary, in_one_order
 
 Truth = tuple[Mask | np.bool_, Mask | np.bool_]
-"""Two masks: where a condition is true, and where it is false. It is unknown everywhere else."""
+"""Two masks: where a condition is true, and where the condition is false. Everywhere else, it is
+unknown."""
 UNKNOWN: Truth = (np.False_, np.False_)
 
 EQUAL, UNEQUAL = "=", "!="
@@ -40,7 +41,8 @@ class Operand:
 
     ``numbers`` is ``nan`` where the value is not a number. A code is ``NO_CODE`` where the value is
     unknown, or is only in ``numbers``. The arrays of a literal have no dimension. An operand of
-    host names has ``find`` instead: it returns the mask of the rows with a given name.
+    host names has ``find`` instead of values. ``find`` returns the mask of the rows with a given
+    name.
     """
 
     numbers: npt.NDArray[np.float64]
@@ -88,7 +90,7 @@ def name(find: Callable[[str], Mask]) -> Operand:
 
 
 def only(operand: Operand) -> Any:
-    """Return the value of an operand with one row; None if it is unknown."""
+    """Return the value of an operand with one row; None if the value is unknown."""
     code, plain = int(operand.codes.ravel()[0]), float(operand.numbers.ravel()[0])
     if code != NO_CODE and operand.values:
         return operand.values[code]

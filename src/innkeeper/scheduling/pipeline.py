@@ -89,9 +89,9 @@ class Filter(Protocol):
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
         """Return True where a host may be used; None if the filter does not apply to the request.
 
-        Whether the result is None may depend only on the request and on aggregate metadata. A
-        group filter may begin to apply once the group has a member. About pools, a filter may
-        only read whether they can supply the requested amounts.
+        The request and aggregate metadata alone decide whether a filter applies. Exception: a
+        filter that reads the server group may begin to apply once the group has a member. A filter
+        may read only one fact about pools: whether they can supply the requested amounts.
         """
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
@@ -101,9 +101,9 @@ class Filter(Protocol):
 class Weigher(Protocol):
     """A weigher gives each host a number; higher is better.
 
-    ``NEEDS_SERVERS`` and ``HINTS`` are optional as for filters. ``stamp`` is required if the
-    numbers depend on other hosts or on the clock. ``number(hosts, spec, index)`` is optional: it
-    returns the number of one host in ``column``, but faster.
+    ``NEEDS_SERVERS`` and ``HINTS`` are optional, and mean the same as for :class:`Filter`.
+    ``stamp`` is required if the numbers depend on other hosts or on the clock. ``number(hosts,
+    spec, index)`` is optional. For one host, it returns the same number as ``column``, but faster.
     """
 
     NAME: str
@@ -128,7 +128,7 @@ Taken = list[tuple[Filter, int]]
 
 
 class Rare(NamedTuple):
-    """A filter that reads a field of ``RARE``: it is evaluated per request, and not cached.
+    """A filter that is evaluated per request and not cached, because it reads a field of ``RARE``.
 
     If ``is_moving``, the filter's result may change after every pick. If ``reads_group``, the
     filter may begin to apply when the group gets its first member.
@@ -179,7 +179,7 @@ class Pipeline:
         self._hints = frozenset().union(*named) if all(named) else None
 
     def shape(self, spec: RequestSpec) -> object:
-        """Return a hashable key of all values that steady filters and weighers read in a request.
+        """Return a hashable key of all values in a request that cached filters and weighers read.
 
         The rules are left out, since they are the same for all requests of a service.
         """
@@ -236,8 +236,8 @@ def removals(
 ) -> tuple[Removal, ...]:
     """Return how many hosts each filter removed, and why.
 
-    With ``with_missing``, also say what was missing. This reads whole columns again, and is not
-    needed after a success.
+    ``with_missing`` also says what was missing. It reads whole columns again, and is not needed
+    after a success.
     """
     # The halves of a filter are reported as one filter.
     counts: dict[str, int] = {}
@@ -313,7 +313,10 @@ def numbers(weights: Weights) -> Weights:
 def _factor(
     hosts: HostTable, weigher: Weigher, usual: float, scale: float, rows: Rows
 ) -> float | Weights:
-    """Return the factor for a weigher's column. Aggregates may override it for their hosts."""
+    """Return the factor for a weigher's column.
+
+    Aggregates may override this factor for their hosts.
+    """
     by_code = hosts.aggregates.multipliers(weigher.AGGREGATE_KEY)
     if by_code is None:
         return usual

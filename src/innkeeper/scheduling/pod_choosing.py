@@ -1,7 +1,7 @@
-"""Choose a pod for a request, and keep the bound one as long as it passes all filters.
+"""Choose a pod for a request: a bound pod if it passes all filters, or else the best pod.
 
 Always true: the result depends only on the table, the request and the policy. Of pods with equal
-weights, the one that was added first wins.
+weights, the oldest pod wins.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class PodPolicy:
 class PodVerdict:
     """What the policy says about one pod.
 
-    ``refused_by`` and ``reason`` name the first filter that removed it, and why. ``weights`` are by
-    weigher.
+    ``refused_by`` is the first filter that removed the pod, and ``reason`` says why. ``weights``
+    are by weigher.
     """
 
     pod: Pod

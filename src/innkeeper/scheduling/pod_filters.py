@@ -56,7 +56,10 @@ class InZone:
 
 
 class ResourceAffinity:
-    """Accepts the pods with exactly the tags of the request. General work has no tags."""
+    """Accepts the pods whose affinity tags equal those of the request.
+
+    A request without tags may only use pods without tags.
+    """
 
     NAME = "ResourceAffinityFilter"
     REASON = "for other work"
@@ -76,9 +79,9 @@ class ResourceAffinity:
 
 
 class BelowLimits:
-    """Accepts the pods whose usage stays within threshold and headroom, for all kinds of amounts.
+    """Accepts the pods whose usage stays below the threshold and leaves the headroom.
 
-    A pod that was never measured is accepted.
+    This must be true of each kind of amounts. A pod that was never measured is accepted.
     """
 
     NAME = "CapacityFilter"
@@ -135,9 +138,9 @@ class NotInMaintenance:
 
 
 class Answering:
-    """Accepts the pods that answer, and bound pods even if they do not.
+    """Accepts the pods that answer, and all pods that the project is bound to.
 
-    So an outage moves no bindings.
+    A bound pod is accepted even if it does not answer, so an outage moves no bindings.
     """
 
     NAME = "PodStateFilter"

@@ -16,7 +16,7 @@ PodWeigher = TableWeigher[PodTable, PodRequest]
 
 
 class CreationTime:
-    """Prefers pods that were added earlier, as a provider fills one pod after the other."""
+    """Prefers pods that were added earlier, so that pods are filled one after the other."""
 
     NAME = "creation_time"
     READS: Reads = ()
@@ -29,7 +29,7 @@ class CreationTime:
 
 
 class IdleCapacity:
-    """Prefers pods with the largest free fraction, in their scarcest kind of amounts.
+    """Prefers pods with the largest free fraction of their scarcest kind of amounts.
 
     A pod that was never measured counts as empty.
     """
@@ -78,8 +78,8 @@ class OwnWeight:
 
 
 USUAL_MULTIPLIERS: Mapping[str, float] = {"weight": 1000.0}
-"""Multipliers other than 1 that a weigher has unless the settings name one. The weight that an
-operator gave to a pod must count more than the pod's age."""
+"""The default multipliers of weighers, where they are not 1. Settings override them. The weight
+that an operator gave to a pod must count more than the pod's age."""
 POD_WEIGHERS: Mapping[str, PodWeigher] = {
     each.NAME: each for each in (CreationTime(), IdleCapacity(), LowPrice(), OwnWeight())
 }

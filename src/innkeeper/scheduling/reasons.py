@@ -23,7 +23,8 @@ def sentence(
 ) -> str:
     """Return the fault: what each filter removed, what was missing, and the nearest miss.
 
-    With ``has_dedicated``, the text has no numbers of hosts, which may include dedicated hosts.
+    With ``has_dedicated``, the text has no numbers of hosts, because the numbers may include
+    dedicated hosts.
     """
     if plan.hosts == 0:
         return NO_VALID_HOST + "There are no hosts yet."

@@ -44,14 +44,15 @@ With all standard classes and traits, the columns of 100,000 hosts take 123 MiB.
 classes and traits in addition, the columns take twice as much.
 """
 HEAD_BYTES_MAX = 256 * MB
-"""The maximum size of ``HEAD``. This is more than twice the size for 100,000 hosts, each with
-servers of 20 projects."""
+"""The maximum size of the archive's file ``HEAD``. This limit is more than twice the size for
+100,000 hosts, each with servers of 20 projects."""
 COLUMN_BYTES_MAX = 16 * MB
 """The maximum size of a column: two million rows. For 100,000 hosts, a column has under 1 MB."""
 NUMBERS = "biuf"
 """The kinds of NumPy types in columns: booleans, integers and floats."""
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-"""The date of all members. It is fixed, so that equal recordings have equal bytes."""
+"""The date of all files in the archive. The date is fixed, so that equal recordings have equal
+bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ Usually the scale of a weigher is the largest capacity of any host in the table.
 two zones may have different weights. A request with ``has_fixed_scales`` uses the constants of this
 module in every zone.
 
-Always true: every fixed scale is a power of two. So a division by it is exact, and does not make
-ties of hosts that differ.
+Always true: every fixed scale is a power of two. Division by a power of two is exact, so different
+weights stay different.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ FIXED_SCALES: Mapping[str, float] = {
     # 64 TiB
     "DISK_GB": 65_536.0,
 }
-"""The amount that weighs 1, about the capacity of a large host. All zones of a tree must agree on
-these numbers, so a change of them is a change of the protocol between zones."""
+"""For each resource class, the amount that weighs 1: about the capacity of a large host. All zones
+of a tree must agree on these numbers, so a change of them is a change of the protocol between
+zones."""
 OTHER_SCALE = 1024.0
 """The fixed scale of every other class."""
 

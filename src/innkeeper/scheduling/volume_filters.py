@@ -1,7 +1,7 @@
 """Filters of pools for volumes, on the columns of the host table.
 
-A pool is a shared pool, or a host with disks of its own. Both are rows of a table with the same
-columns, so each filter is one mask over hosts and one over shared pools.
+A pool is a shared pool, or a host with disks of its own. Hosts and shared pools have tables with
+the same columns, so each filter is one mask over hosts and one over shared pools.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class VolumeSpec:
     """What a pool must have for a volume. ``amount`` is in units of ``class_name``, which are GiB.
 
     ``same_pools`` is ``None`` if any pool will do. ``now_s`` is the Unix time. ``zone`` is the
-    requested zone, and ``default_zone`` is preferred without one.
+    requested zone. Without a requested zone, ``default_zone`` is preferred.
     """
 
     class_name: str

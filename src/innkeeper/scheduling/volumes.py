@@ -45,7 +45,7 @@ class PoolRefusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlacedVolume:
-    """The chosen pool at its generation, its zone, and the host whose agent carries out orders."""
+    """The chosen pool with its generation and zone, and the host whose agent makes the volume."""
 
     provider_id: ProviderId
     generation: Generation
@@ -67,9 +67,10 @@ class VolumeDecision:
 
 
 class PoolChooser:
-    """Chooses pools for volumes on one host table. Between the choices, only amounts may change.
+    """Chooses pools for volumes on one host table.
 
-    Always true: the filters that read no amounts run once for all volumes with the same demands.
+    Between two choices, only the amounts in the table may change. Always true: the filters that
+    read no amounts run once for all volumes with the same demands.
     """
 
     def __init__(self, hosts: HostTable) -> None:
@@ -82,8 +83,8 @@ class PoolChooser:
         """Choose the pool with the largest free amount.
 
         ``names`` has the names of all shared pools if the spec :attr:`~VolumeSpec.demands_names`.
-        Names of shared pools that are not in it are empty in the decision, see :func:`with_names`.
-        ``refusals_max`` limits the refused pools that are returned.
+        Shared pools that are not in ``names`` have an empty name in the decision, see
+        :func:`with_names`. ``refusals_max`` limits the refused pools that are returned.
         """
         demands = replace(spec, amount=0, seed=0)
         if demands not in self._kept:

@@ -87,7 +87,10 @@ class AggregateSets:
         return self._by_code[code]
 
     def set_metadata(self, aggregate_id: int, metadata: Metadata) -> None:
-        """Replace an aggregate's metadata. The caller must call ``note`` for all hosts in it."""
+        """Replace an aggregate's metadata.
+
+        The caller must call ``note`` for all hosts in the aggregate.
+        """
         if self._metadata.get(aggregate_id) != metadata:
             self._metadata[aggregate_id] = dict(metadata)
             self._by_code = [self._metadata_of(each) for each in self._sets]
@@ -111,7 +114,7 @@ class AggregateSets:
     def judge(self, verdict: Verdict, codes: Codes) -> Mask:
         """Return the result of ``verdict`` for the metadata of each of these codes."""
         if codes.shape[0] == 1:
-            # For a single row, such as a row that was just picked, other sets are not needed.
+            # A single row, such as a row that was just picked, needs only its own set.
             one: Mask = np.array([verdict(self._by_code[int(codes[0])])], dtype=np.bool_)
             return one
         by_code = np.fromiter((verdict(each) for each in self._by_code), dtype=np.bool_)

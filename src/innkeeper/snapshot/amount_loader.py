@@ -42,9 +42,9 @@ def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None)
 
 
 def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArray[Any], ...]:
-    """Return the index in the table, and the values at ``positions``, of each row that was read.
+    """Return, for each row that was read, the index in the table and the values at ``positions``.
 
-    Rows of providers that the table does not have are left out.
+    Rows that were read for providers without a row in the table are left out.
     """
     index_of = table.index_of
     mine = [row for row in rows if row[0] in index_of]

@@ -6,7 +6,7 @@ holes.
 Always true: every column has ``row_count`` rows, and row *i* is the same provider in all of them.
 Every edit of a row is recorded with :meth:`AmountTable.note`; caches depend on this.
 
-May be false: that a provider still has the free amounts in its row. Only a claim can prove it.
+May be false: that a provider still has the free amounts in its row. Only a claim can prove that.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class AmountTable:
         self._add_column("fact", "provider_ids", np.int64)
         self._add_column("fact", "generations", np.int64)
 
-    # These facts of every row are views, which are renewed when the number of rows changes.
+    # These arrays are views, which are renewed when the number of rows changes.
     provider_ids: npt.NDArray[np.int64]
     generations: npt.NDArray[np.int64]
 
@@ -171,7 +171,8 @@ class AmountTable:
     def leaves_out(self, provider_id: ProviderId) -> bool:
         """Return whether claims on a provider do not concern this table.
 
-        Most tables have all providers. One that lacks a row is then about to be read.
+        Most tables have all providers. If such a table lacks a provider's row, the row will be read
+        soon.
         """
         del provider_id
         return False
@@ -246,8 +247,8 @@ class AmountTable:
     ) -> bool:
         """Apply claims of another process, which advanced a provider from generation ``seen``.
 
-        Return whether this was possible. It is not possible if the row shows a generation other
-        than ``seen``, or if a column is missing. The caller must then read the row.
+        Return False if the row shows a generation other than ``seen``, or if a column is missing.
+        In these cases, the caller must read the row.
         """
         index = self.index_of.get(provider_id)
         if index is None or self.generations[index] != seen:
@@ -347,7 +348,7 @@ class AmountTable:
             self._full[key] = wider
 
     def _own_columns(self) -> Iterator[npt.NDArray[Any]]:
-        """Yield the columns that have values, which are not those of absent classes."""
+        """Yield all columns, except those of absent classes, which have no values."""
         return (column for column in self._full.values() if column.flags.writeable)
 
     def _renew_views(self) -> None:

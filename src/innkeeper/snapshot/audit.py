@@ -1,4 +1,4 @@
-"""Compares two host tables: one that was kept up to date, and one that was just read.
+"""Compares a host table that was kept up to date with one that was just read.
 
 Rows are matched by provider, and codes by their meaning, since tables with different histories
 have different codes. The heartbeats of agents are not compared: the change feed does not
@@ -51,7 +51,7 @@ def differences(mine: HostTable, theirs: HostTable) -> list[str]:
 def differences_of_some(
     mine: HostTable, theirs: HostTable, providers: Collection[ProviderId]
 ) -> list[str]:
-    """Describe the differences of these providers; ``theirs`` was read for them only.
+    """Describe the differences of these providers; ``theirs`` has no other hosts.
 
     Pools are not compared, because ``theirs`` has only the pools that serve its hosts.
     """

@@ -89,7 +89,7 @@ class Calendar:
     ) -> None:
         """Replace the hosts of these providers, and their holds.
 
-        A provider without a given host has left the freepool.
+        A provider without a host in the new hosts has left the freepool.
         """
         fresh = {each.provider_id: each for each in hosts}
         known = [each for each in providers if each in self.index_of]

@@ -15,16 +15,17 @@ from innkeeper.store.queries.leases import freepool, holds
 from innkeeper.store.transactions import Tx
 
 HANDED_OVER = datetime(1970, 1, 1)  # noqa: DTZ001 - naive and in UTC, like all times of the core
-"""The time from which a host is needed if a lease already has the host, or slots on it."""
+"""The time from which a host is needed, if a lease already has the host or slots on the host."""
 
 
 def load(
     tx: Tx, calendar: Calendar, ids: Collection[ProviderId] | None, leased: Collection[ProviderId]
 ) -> dict[ProviderId, datetime]:
-    """Read the hosts and holds of these providers, or of all for ``None``.
+    """Read the hosts and holds of these providers; ``None`` means all providers.
 
-    Only the providers in ``leased`` are dedicated to leases now. The others have no holds. Returns
-    the times from which hosts are needed; the others are not needed.
+    The providers in ``leased`` are now dedicated to leases. The other providers have no holds.
+    Returns, by provider, the time from which a host is needed. Hosts that are not needed are left
+    out.
     """
     if ids is None:
         there, held = freepool.for_calendar(tx, None), holds.windows(tx, None)
@@ -42,11 +43,12 @@ def load(
 def _needs(there: Iterable[CalendarHost], held: Iterable[HeldWindow]) -> dict[ProviderId, datetime]:
     """Return the time from which each host is needed.
 
-    It is the start of the host's next lease, or the time at which the host leaves the freepool.
+    This time is the start of the host's next lease, or the time at which the host leaves the
+    freepool.
     """
     found = {each.provider_id: each.leaves_at for each in there if each.leaves_at is not None}
     for each in held:
-        # A host that was handed over is needed now, even if the request waited long and its time is
+        # A host that a lease already has is needed now, even if the time of a waiting request is
         # old.
         needed_at = HANDED_OVER if each.is_active else each.start_at
         known = found.get(each.provider_id, needed_at)

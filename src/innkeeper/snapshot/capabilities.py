@@ -17,7 +17,8 @@ import numpy.typing as npt
 from innkeeper.snapshot.vocabulary import NO_CODE, Vocabulary
 
 SPARE_MIN = 64
-"""The minimum number of unused values, or of hosts with new facts, at which columns are rebuilt."""
+"""Columns are rebuilt only if there are at least this many unused values or hosts with new
+facts."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +36,7 @@ class CapabilityColumn:
 
     @property
     def values(self) -> list[Any]:
-        """The distinct values by code. Some may no longer be in use."""
+        """The distinct values by code. The list may also have values that no host has any more."""
         return self.vocabulary.values
 
     def set(self, index: int, fact: Any) -> None:

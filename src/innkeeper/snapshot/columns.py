@@ -4,10 +4,9 @@ One thread at a time uses a table, and edits its rows in place between decisions
 thousand hosts, a copy for every claim would take longer than the decision.
 
 Always true: every column has ``host_count`` rows, and row *i* is the same host in all of them. The
-rows show every change up to ``change_id``. The tests check this: ``snapshot.audit`` compares the
-table with the store.
+rows show every change up to ``change_id``. The tests check this with ``snapshot.audit``.
 
-May be false: that a host still has the free amounts in its row. Only a claim can prove it.
+May be false: that a host still has the free amounts in its row. Only a claim can prove that.
 """
 
 from __future__ import annotations
@@ -97,8 +96,8 @@ class HostTable(AmountTable):
     """Whether the host is dedicated, and open for new servers of its pcloud, lease or slots."""
     needed_from_s: npt.NDArray[np.float64]
     """The Unix time from which a lease needs a host of the freepool, or at which the host leaves
-    the freepool; infinite if there is none. It is 0 while a lease has the host or slots there, and
-    on hosts that are not kept for leases."""
+    the freepool; infinite without such a time. The value is 0 while a lease has the host or slots
+    on it. It is also 0 for hosts outside the freepool."""
     server_counts: Codes
     busy_counts: Codes
     """The number of servers that are being built, resized, migrated or shelved."""
@@ -148,7 +147,7 @@ class HostTable(AmountTable):
         self._silent_since_s = self._stale_since_s = None
 
     def calendar_rows(self) -> Indexes:
-        """Return the rows of the calendar's hosts here; -1 for those that have none."""
+        """Return the rows in this table of the calendar's hosts; -1 for hosts without a row."""
         ids, known = self.calendar.provider_ids, self._calendar_rows
         # The calendar has a new array of ids whenever it gets or loses a host.
         if known is None or known[0] != self.epoch or known[1] is not ids:
@@ -204,7 +203,7 @@ class HostTable(AmountTable):
             self._silent_since_s = None
 
     def silent_since_s(self) -> float:
-        """Return the oldest of the last heartbeat times of all agents with hosts."""
+        """Return, of all agents with hosts, the last heartbeat that is longest ago."""
         if self._silent_since_s is None:
             heard = self.agent_seen_s[self.agent_has_hosts()]
             self._silent_since_s = float(heard.min(initial=np.inf))
@@ -217,7 +216,7 @@ class HostTable(AmountTable):
             self._stale_since_s = None
 
     def stale_since_s(self) -> float:
-        """Return the oldest of the times of the hosts' last capability reports."""
+        """Return, of all hosts, the last capability report that is longest ago."""
         if self._stale_since_s is None:
             self._stale_since_s = float(self.facts_seen_s.min(initial=np.inf))
         return self._stale_since_s
@@ -314,7 +313,7 @@ class HostTable(AmountTable):
     # -- what hosts borrow -----------------------------------------------------------------
 
     def borrows(self, name: str, rows: Rows) -> Mask:
-        """Return True where hosts have no capacity of a class, and so borrow it from pools."""
+        """Return True where hosts have no capacity of a class, and so must borrow from pools."""
         # Free plus used is the capacity, whatever is still allocated.
         lacks: Mask = self.free[name][rows] + self.used[name][rows] <= 0.0
         return lacks

@@ -1,8 +1,8 @@
 """Gives a code to each dedication of hosts, and keeps the projects that may use it.
 
 The host table has one code for each host, so a host is never both in a pcloud and leased.
-``GENERAL`` and ``POOLED`` are fixed; every pcloud and reservation has its own code. The key of a
-reservation differs from all keys of pclouds, see :func:`of_reservation`.
+``GENERAL`` and ``POOLED`` are fixed codes. Every pcloud and reservation has its own code. The key
+of a reservation differs from all keys of pclouds, see :func:`of_reservation`.
 
 Always true: a code means one pcloud or reservation as long as a host has the code. The facts of a
 pcloud or reservation were read together with its hosts.
@@ -25,7 +25,8 @@ GENERAL, POOLED = 0, 1
 """The codes of hosts for general use, and of hosts in a host flavor's pool."""
 FIRST = 2
 FREEPOOL = "freepool"
-"""The key of the freepool. It is not a uuid, so no hint can name it, and no project may use it."""
+"""The key of the freepool. This key is no uuid, so no hint can name the freepool. No project may
+use the freepool directly."""
 RESERVATION = "reservation "
 CODES_SPARE = 64
 """Unused codes are removed when there are more codes than this number plus twice the number of

@@ -13,14 +13,14 @@ from innkeeper.store.transactions import Tx
 
 CHANGES_MIN = 10_000
 CHANGES_PER_ROW = 2
-"""A table is read completely if it is behind by more changes than ``CHANGES_MIN`` plus this number
-per row. This is faster than applying the changes. It happens after an hour without use, for
-example."""
+"""If a table lacks more changes than ``CHANGES_MIN`` plus this number per row, the whole table is
+read. This is faster than applying the changes. For example, it happens after an hour without
+use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The providers of new changes. ``edited`` rows are up to date. ``stale`` rows must be read."""
+    """The providers of new changes: ``edited`` ones are up to date, ``stale`` ones must be read."""
 
     stale: set[ProviderId] = field(default_factory=set)
     edited: set[ProviderId] = field(default_factory=set)
@@ -29,7 +29,8 @@ class Taken:
 def take(tx: Tx, table: AmountTable, before_edit: Callable[[], None] | None = None) -> Taken | None:
     """Advance a table's bookmark, and apply the changes that need no further reads.
 
-    If there are any changes, ``before_edit`` is called before they are compared with the table.
+    If there are any changes, ``before_edit`` is called before the first change is compared with the
+    table.
 
     Returns ``None``, and leaves the table unchanged, if the table must be read completely: there
     are too many changes, or some are lost because the feed was truncated or replaced.
@@ -46,8 +47,8 @@ def take(tx: Tx, table: AmountTable, before_edit: Callable[[], None] | None = No
         if each.provider_id in taken.stale or _is_shown(table, each):
             continue
         if not names:
-            # Built once, since there can be thousands of classes, and only if it is needed: a
-            # process that writes already shows its own changes.
+            # Built once, since there can be thousands of classes. Built only if needed: a process
+            # that writes already shows its own changes.
             names = {class_id: name for name, class_id in table.class_ids.items()}
         if _apply(table, each, names):
             taken.edited.add(each.provider_id)
@@ -64,15 +65,16 @@ def _is_shown(table: AmountTable, change: Change) -> bool:
     if change.generation == changes.ALWAYS_READ:
         return False
     if change.taken is not None and table.leaves_out(change.provider_id):
-        # A claim makes no provider a host or a pool. What does adds a change that must be read.
+        # A claim makes no provider a host or a pool. Writes that do so add changes that must be
+        # read.
         return True
     return table.shows(change.provider_id, change.generation)
 
 
 def _apply(table: AmountTable, change: Change, names: Mapping[ClassId, str]) -> bool:
-    """Apply the amounts of claims to a row, and return whether this was possible.
+    """Apply the amounts of claims to a row. Return False if the row must be read instead.
 
-    It is possible only if the amounts are known and the row shows all earlier changes.
+    A row must be read if the amounts are unknown, or if the row does not show all earlier changes.
     """
     # Changes do not contain the projects of servers, so tables with servers must read the row.
     if change.taken is None or change.seen is None or table.knows_servers:

@@ -21,22 +21,22 @@ from innkeeper.store.transactions import Tx
 LOG = structlog.get_logger("innkeeper.snapshot")
 
 OVERLAP = timedelta(seconds=2)
-"""Heartbeats that are up to this much older than the latest heartbeat are read again. The reason is
-that a heartbeat's time is set before the commit that makes the heartbeat visible."""
+"""Heartbeats that are up to this much older than the latest heartbeat are read again. Heartbeats
+may become visible out of order, because a heartbeat's time is set before its commit."""
 
 HEARD_MANY = 256
 HEAR_PERIOD = timedelta(seconds=0.25)
 """The shortest period between reads of heartbeats, if the last read found more than ``HEARD_MANY``
 heartbeats."""
 FACTS_PERIOD = timedelta(seconds=1)
-"""The period between reads of the times of capability reports, which are valid for minutes."""
+"""The period between reads of the times of capability reports. Reports are valid for minutes."""
 
 
 class Follower:
     """Owns a host table and its position in the change feed.
 
-    ``before_edit`` is called before changes of the store are applied to rows of the table.
-    Heartbeats are no such changes.
+    ``before_edit`` is called before changes of the store are applied to rows of the table. It is
+    not called for heartbeats.
     """
 
     def __init__(self, *, with_servers: bool = False) -> None:
@@ -69,7 +69,10 @@ class Follower:
         self._facts_asked = datetime.min  # noqa: DTZ901 - moments here have no zone
 
     def begin(self, tx: Tx) -> None:
-        """Begin a transaction. If the last one failed, read its rows again first."""
+        """Begin a transaction.
+
+        If the last transaction failed, first read the rows again that it edited.
+        """
         if self._must_reread:
             if self._is_all_touched:
                 self._read_all(tx)
@@ -127,7 +130,7 @@ class Follower:
             self._touched |= loader.load(tx, self.table, taken.stale)
 
     def reread(self, tx: Tx, providers: Collection[ProviderId]) -> None:
-        """Read again the given rows whose generation differs from the provider's in the store.
+        """Read those of the given rows again whose generation is not the one in the store.
 
         This is called if claims are rejected although the table has caught up. The feed would never
         correct rows with a wrong generation, and every claim on these rows would be rejected. Rows

@@ -63,11 +63,11 @@ class Grouped:
 class Forest:
     """The trees of a table: their rows, roots and sharing providers.
 
-    ``tree_of[row]`` is the number of a row's tree, and ``roots[tree]`` the row of a tree's root.
+    ``tree_of[row]`` is the number of a row's tree. ``roots[tree]`` is the row of a tree's root.
     ``trees`` has the rows of each tree. ``parents[row]`` is the row of the parent, or ``NO_ROW``
     for a root. ``members`` has the rows in each aggregate. ``sharing`` are the rows of sharing
-    providers. ``lending`` has groups of sharing rows, without duplicates. ``lenders[tree]`` is the
-    number of the group that lends to the tree. Trees in equal aggregates share one group.
+    providers. ``lending`` has the distinct groups of sharing rows. ``lenders[tree]`` is the number
+    of the group that lends to the tree. Trees in equal aggregates share one group.
     """
 
     tree_of: Rows
@@ -137,7 +137,7 @@ def forest_of(
     order = by_id[np.argsort(tree_of[by_id], kind="stable")]
     starts = np.searchsorted(tree_of[order], np.arange(roots.shape[0] + 1))
     members = _members(aggregates)
-    # The order is by id, not by row, so that it does not depend on the history of the table.
+    # The order is by id, because the order of rows depends on the history of the table.
     sharing = by_id[shares[by_id]]
     lending, lenders = _lending(sharing, aggregates, members, tree_of, roots.shape[0])
     return Forest(
@@ -190,7 +190,7 @@ def _lending(
     served = [_served(row, aggregates, members, tree_of) for row in sharing.tolist()]
     for mark, trees in zip(marks, served, strict=True):
         sums[trees] += mark
-    # The sum of the empty group is 0, the smallest sum, so that this group gets number 0.
+    # The empty group has the sum 0. This is the smallest sum, so the empty group gets number 0.
     known, firsts, numbers = np.unique(
         np.concatenate([np.zeros((1, 2), dtype=np.uint64), sums]),
         axis=0,

@@ -43,11 +43,12 @@ class Kinds:
             self._weigh()
 
     def unused(self, requested: frozenset[str], rows: Rows, *, by_rarity: bool = True) -> Weights:
-        """Return, by row, the summed rarity of the host's traits and classes not in ``requested``.
+        """Return, by row, the summed rarity of the traits and classes not in ``requested``.
 
-        The rarity of a trait or class is the share of hosts that lack the trait or class. It is 0
-        if no host lacks it, and nearly 1 if all hosts but one lack it. Without ``by_rarity``,
-        return the number of these traits and classes, which does not depend on other hosts.
+        The rarity of a trait or class is the share of hosts that lack the trait or class. The
+        rarity is 0 if no host lacks the trait, and nearly 1 if all hosts but one lack it. Without
+        ``by_rarity``, return the number of these traits and classes instead. This number does not
+        depend on other hosts.
         """
         by_kind = self._unused.get((requested, by_rarity))
         if by_kind is None:

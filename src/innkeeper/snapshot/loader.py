@@ -28,8 +28,8 @@ def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
     """Read the table of all hosts; ``with_servers`` includes the numbers of servers."""
     table = HostTable()
     table.knows_servers = with_servers
-    # ``tx`` must have a consistent snapshot, or be the only writer. Otherwise, a claim between this
-    # read and the next would be in the amounts, and would be applied a second time from the feed.
+    # ``tx`` must have a consistent snapshot, or be the only writer. Otherwise, a claim that is
+    # committed between the two reads would count twice: in the amounts, and in the feed.
     table.bookmark = changes.newest(tx)
     read_heartbeats(tx, table, None)
     load(tx, table, None)
@@ -39,7 +39,7 @@ def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
 def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> set[ProviderId]:
     """Read the rows of these providers, or of all providers if ``ids`` is None.
 
-    Return the hosts whose rows were edited because their pools changed.
+    Return the hosts whose rows were edited only because their pools changed.
     """
     found = hosts.rows_for_snapshot(tx, ids)
     host_ids = {each.provider_id for each in found}

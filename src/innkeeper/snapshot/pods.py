@@ -1,10 +1,10 @@
 """Pods as columns: one row per pod, in the order in which they were added.
 
 Always true: every column has ``row_count`` rows, and row *i* is the same pod in all of them. A
-limit is ``inf`` where a pod was never measured, or does not tell its total.
+limit is ``inf`` if a pod was never measured, or does not report its total.
 
-May be false: that a pod still has the free amounts in its row. This service learns what others do
-in the pod only from measurements.
+May be false: that a pod still has the free amounts in its row. This service learns only from
+measurements what others do in the pod.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Texts = npt.NDArray[np.object_]
 class PodTable:
     """The columns of all pods.
 
-    - ``limits`` and ``capacities`` are amounts by kind; ``used`` are the amounts in use at the last
-      measurement, plus those ``placed`` in the pod since.
+    - ``limits`` and ``capacities`` are amounts by kind. ``used`` is the usage at the last
+      measurement, plus the amounts in ``placed``, which were placed in the pod since then.
     - ``is_down`` is true for pods that did not answer the last polls.
-    - ``ages`` have, for each pod, the number of pods that were added at the same time or later.
+    - ``ages`` has, for each pod, the number of pods that were added at the same time or later.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class PodTable:
 
     @property
     def host_count(self) -> int:
-        """The number of rows, under the name that the guards of plug-ins read."""
+        """The number of rows. The guards of plugins read this property by this name."""
         return self.row_count
 
     def row_of(self, pod_id: int) -> int | None:

@@ -70,7 +70,7 @@ def _load_pools(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) ->
 
 
 def _drop_slots(table: HostTable) -> None:
-    """Forget the classes of slots of reservations that are over. Each reservation has its own."""
+    """Forget the slot classes of reservations that are over. Each reservation has its own class."""
     slots = [name for name in table.pools.free if name.startswith(SLOT_CLASS_PREFIX)]
     for name in slots:
         if not table.pools.max_units[name].any():
@@ -84,7 +84,7 @@ def _load_memberships(
     """Read the aggregates of the trees of these providers, or of all hosts.
 
     The aggregates of any provider apply to all hosts of its tree. If a provider moved to another
-    tree, ``ids`` must have this provider and a provider of the tree that it left. Return the hosts
+    tree, ``ids`` must contain this provider and one provider of its former tree. Return the hosts
     whose rows were edited.
     """
     roots = pools.roots(tx, ids)

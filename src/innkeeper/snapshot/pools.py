@@ -1,7 +1,7 @@
 """Defines the pool table: the columns of pools, and the sets of aggregates that pools lend to.
 
 :mod:`innkeeper.domain.placement` defines which hosts a pool serves. Hosts in the same aggregates
-borrow from the same pools. Therefore, each host has one code for the set of its tree's aggregates,
+borrow from the same pools. Therefore, each host has one code for the set of aggregates of its tree,
 and pools are evaluated once per set.
 
 Always true: code 0 is the empty set, which borrows nothing. A code means the same set until the
@@ -35,7 +35,7 @@ class Lenders:
     ``groups[of[code]]`` has the rows of the pools that lend to hosts with this code, in order of
     ids. Many sets of aggregates share a few groups of pools. The first group is empty. ``rows``
     concatenates the rows of the groups after the first. ``starts`` has the position in ``rows``
-    where each of these groups begins. ``near`` has the pools of each aggregate.
+    where each of these groups begins. ``near`` has the pools in each aggregate.
     """
 
     of: Codes
@@ -96,10 +96,10 @@ class PoolTable(AmountTable):
     # -- lending ---------------------------------------------------------------------------
 
     def ties(self, among: Collection[ProviderId] | None) -> object:
-        """Return a value that changes if a pool begins or stops lending a class to a set.
+        """Return a value that changes if any pool begins or stops to lend a class.
 
-        Only the pools in ``among`` are compared. If any pool is added or removed, the value changes
-        as well.
+        A pool lends its classes to the hosts in the pool's aggregates. Only the pools in ``among``
+        are compared. If any pool is added or removed, the value changes as well.
         """
         rows = self.index_of
         compared = rows if among is None else [each for each in among if each in rows]
@@ -167,7 +167,7 @@ class PoolTable(AmountTable):
         more: list[int] = []
         for aggregates in self._sets[of.shape[0] :]:
             lending = {row for each in aggregates for row in near.get(each, ())}
-            # The order is by id: rows move when others are removed, which must not affect draws.
+            # The order is by id, not by row: rows move, which must not affect random draws.
             group = tuple(sorted(lending, key=lambda row: int(self.provider_ids[row])))
             more.append(numbers.setdefault(group, len(numbers)))
         groups = tuple(numbers)

@@ -26,7 +26,8 @@ class ProviderFollower:
     def catch_up(self, tx: Tx) -> ProviderTable:
         """Update the table to what ``tx`` sees and return it. The first call reads the whole table.
 
-        After a database error, some rows may be incomplete. So the next call reads the whole table.
+        After a database error, some rows may be incomplete, so the next call also reads the whole
+        table.
         """
         table, self._table = self._table, None
         taken = None if table is None else feed.take(tx, table)

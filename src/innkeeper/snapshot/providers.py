@@ -22,7 +22,8 @@ NO_PROVIDER = ProviderId(0)
 """The parent of roots; the ids of rows begin at 1."""
 
 TRAIT_SETS_SPARE = 64
-"""The cache of trait sets is cleared if it has more sets than this number plus two for each row."""
+"""The cache of trait sets is cleared if it has more sets than this number plus twice the number of
+rows."""
 
 
 class ProviderTable(AmountTable):
@@ -93,7 +94,7 @@ class ProviderTable(AmountTable):
         known = self._known_traits.get(names)
         if known is None:
             if len(self._known_traits) > 2 * self.row_count + TRAIT_SETS_SPARE:
-                # Most sets are unused by now.
+                # At this size, most cached sets are unused.
                 self._known_traits.clear()
             known = self._known_traits[names] = tuple(sorted(names))
         self.trait_names[index] = known

@@ -1,7 +1,7 @@
 """Converts a host table to plain columns and values, and back.
 
-Always true: the table that :func:`table_of` makes from :func:`copy_of` leads to the same decisions.
-The order of rows is kept, since draws among equal hosts depend on it.
+Always true: the table that :func:`table_of` makes from the result of :func:`copy_of` leads to the
+same decisions. The order of rows is kept, since draws among equal hosts depend on it.
 
 The copy shares no column with the table, and everything else in it is immutable, so another thread
 can process it.

@@ -1,7 +1,7 @@
 """Keeps the number of servers by host and project.
 
 The numbers are maintained only if a filter or weigher needs them (see ``HostTable.knows_servers``).
-The reason is that a cloud has ten times as many servers as hosts.
+Counting is not cheap: a cloud has ten times as many servers as hosts.
 
 Always true: all counts are positive. Keys are ids of providers, so rows may move.
 """

@@ -26,7 +26,8 @@ Ranks = npt.NDArray[np.float64]
 TRUE, FALSE = -2.0, -1.0
 """The ranks of booleans, which have no order. Ranks of texts are greater."""
 FEW = 64
-"""Ranks of up to this many texts are not cached. Up to this many items are inserted one by one."""
+"""If there are at most this many texts, ranks are not cached. At most this many new items are
+inserted one by one."""
 OTHERS_MAX = 16
 """The number of other vocabularies for which ranks are cached."""
 
@@ -169,7 +170,7 @@ def _marked(count: int, codes: Any) -> Mask:
 
 def in_one_order(one: Vocabulary, other: Vocabulary) -> tuple[Ranks, Ranks]:
     """Return the ranks of both vocabularies in one common order."""
-    # With equally many texts, the choice must always be the same, since ranks are cached.
+    # If both have equally many texts, the choice must always be the same, since ranks are cached.
     if (one.text_count, id(one)) <= (other.text_count, id(other)):
         return one.ranks_among(other), other.ranks()
     return one.ranks(), other.ranks_among(one)

@@ -33,7 +33,7 @@ ALWAYS_READ = -1
 
 SERVERS_ONLY = -2
 """A marker instead of a generation: only the task states of the provider's servers changed. A
-reader that does not count servers may skip it."""
+reader that does not count servers may skip such a change."""
 
 PRUNED_MAX = 10_000
 """The maximum number of ids that one transaction prunes, since other writers wait for it. A range
@@ -159,8 +159,9 @@ def newest(tx: Tx) -> Bookmark:
 def prune(tx: Tx, before: datetime, kept_max: int) -> int:
     """Delete rows from the beginning; return the number of deleted rows.
 
-    Deletes all rows up to the last one written before ``before``, and further rows until
-    ``kept_max`` ids remain. Never deletes the newest row, and stops after :data:`PRUNED_MAX` ids.
+    Deletes all rows up to the last row that was written before ``before``. Deletes further rows
+    until at most ``kept_max`` ids remain. Never deletes the newest row, and stops after
+    :data:`PRUNED_MAX` ids.
     """
     ends = tx.execute(sa.select(sa.func.min(changes.c.id), sa.func.max(changes.c.id))).one()
     if ends[0] is None:

@@ -61,7 +61,7 @@ def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
 
 
 def demand_earlier(target: Path) -> None:
-    """Raise :class:`Conflict` unless ``target`` is a SQLite database, which may be replaced."""
+    """Raise :class:`Conflict` if ``target`` is no SQLite database, and so must not be replaced."""
     if not _is_database(target):
         raise Conflict(f"{target} exists and is not an earlier backup. Choose another file.")
 

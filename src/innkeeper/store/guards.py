@@ -17,7 +17,7 @@ class Guards:
     ``turns``: write transactions run one after the other (see the backends). ``generations``: a
     claim is written only if its providers are at the generations that the claimant saw.
     ``capacity``: no claim leaves a provider over its capacity. ``single_use``: an entry of a build
-    plan makes at most one server, and no server that its zone parent gave up.
+    plan makes at most one server, and never a server that the zone parent gave up.
     """
 
     turns: bool = True

@@ -1,7 +1,7 @@
 """Cache invalidation between processes: a counter per topic, incremented with each write.
 
 Always true: the counter changes in the transaction of the write. So a process that polls the
-counter after the write was acknowledged sees a new number, and drops its cache.
+counter after the write was acknowledged sees a new number. The process then drops its cache.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ NOBODY = ""
 class Leader:
     """The leader of one term. ``beat`` grows as long as the leader lives.
 
-    ``holder`` is the random id of the process, and is empty after it has resigned. ``address`` says
-    how other processes reach it.
+    ``holder`` is the random id of the process, and is empty after the leader has resigned.
+    ``address`` says how other processes reach it.
     """
 
     term: int
@@ -72,7 +72,7 @@ def take_over(tx: Tx, seen: Leader | None, holder: str, address: str) -> Leader 
 
 
 def renew(tx: Tx, mine: Leader) -> Leader | None:
-    """Count another beat of the own term. Returns ``None`` if another process has taken over."""
+    """Increment the leader's own ``beat``. Returns ``None`` if another process has taken over."""
     if not _changed(tx, mine, {"beat": mine.beat + 1}):
         return None
     return Leader(mine.term, mine.beat + 1, mine.holder, mine.address)

@@ -27,7 +27,7 @@ class LimitTable:
         return found
 
     def replace(self, tx: Tx, project_id: str, limits: Mapping[str, int]) -> None:
-        """Set these limits of a project. Its other limits are kept."""
+        """Set these limits of a project. The project's other limits are kept."""
         if not limits:
             return
         self.delete(tx, project_id, limits)

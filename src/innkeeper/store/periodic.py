@@ -16,7 +16,7 @@ from innkeeper.store.transactions import Tx
 
 EARLY = 0.9
 """The fraction of the period that must have passed. A process asks once a period by its own clock,
-and must not skip a turn because it is a millisecond early."""
+and must not skip a turn because its clock is a millisecond early."""
 
 _LAST = sa.select(periodic_tasks.c.last_at).where(periodic_tasks.c.name == sa.bindparam("named"))
 _TAKE = (
@@ -39,7 +39,7 @@ def is_due(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
 
 
 def take_turn(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
-    """Take the turn of a task if the task is due. Return whether this transaction must do it.
+    """Take the turn of a task if the task is due. Return whether this transaction must do the task.
 
     If the recorded time of the last turn is about a period or more in the future, that time is
     ignored as a clock error.
@@ -69,8 +69,8 @@ def hold_turn(tx: Tx, name: str, mine: datetime | None, lapse_s: float, now: dat
     """Take a long turn, or extend it.
 
     Return whether this process has the turn. ``mine`` is the time at which this process last took
-    or extended it. If a process does not extend its turn for ``lapse_s``, another process can take
-    it.
+    or extended the turn. If a process does not extend its turn for ``lapse_s``, another process can
+    take it.
     """
     last = tx.execute(_LAST, {"named": name}).scalar()
     if last is None:

@@ -146,7 +146,7 @@ class PreparedForIds:
         return found
 
     def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str] | None]:
-        """Return the text, and the names of its parameters; ``None`` if they go by position."""
+        """Return the text, and the names of its parameters; ``None`` for positional parameters."""
         key = (dialect.dialect_description, count)
         text = self._texts.get(key)
         if text is None:

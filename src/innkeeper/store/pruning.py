@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from innkeeper.store.transactions import Tx
 
 ROWS_MAX = 1000
-"""The maximum number of rows of one call. All other writers wait for its transaction, which takes
-a few milliseconds. Without this limit, 100,000 rows that are due after a long pause would take up
-to 0.35 seconds."""
+"""The maximum number of rows that one call deletes. All other writers wait for the transaction of
+this call, which takes a few milliseconds. Without this limit, 100,000 rows that are due after a
+long pause would take up to 0.35 seconds."""
 
 
 def delete_some(tx: Tx, table: sa.Table, is_due: sa.ColumnElement[bool]) -> int:

@@ -65,7 +65,8 @@ class Store:
     def listen(self, listener: Listener) -> None:
         """Call ``listener`` with the notes of each commit, in the writing thread.
 
-        It must not raise an error: the commit would look as if it had failed, and be repeated.
+        ``listener`` must not raise an error. Otherwise, the commit would seem to have failed, and
+        would be repeated.
         """
         self._listeners.append(listener)
 
@@ -159,7 +160,7 @@ ANSWERS = (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError)
 
 
 def _leaves_open(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> bool:
-    """Return whether a commit that raised this error may have happened."""
+    """Return whether the commit may have happened although it raised this error."""
     return trouble not in DECIDED and not isinstance(error, ANSWERS)
 
 
@@ -174,7 +175,7 @@ REFUSALS: Mapping[Trouble, tuple[type[Unavailable], str]] = {
 
 
 def _refusal(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> Unavailable | None:
-    """Return the error to raise instead, or ``None`` to raise the original."""
+    """Return the error to raise instead of the driver's; ``None`` to raise the driver's error."""
     # The driver's text is only logged, since it can contain SQL.
     if isinstance(error, sa.exc.TimeoutError):
         return Busy("No database connection became free in time.")

@@ -28,7 +28,7 @@ from innkeeper.snapshot.forests import NO_ROW, Rows
 from innkeeper.snapshot.providers import ProviderTable
 
 PARTS_MAX = 1_000_000
-"""The maximum number of slots times candidates in one response, whatever the settings say. A
+"""The maximum number of slots times candidates in one response. No setting raises this limit. A
 response at this limit takes a few hundred megabytes of memory."""
 
 
@@ -41,7 +41,8 @@ def find(
 ) -> FoundCandidates:
     """Search for candidates while ``goes_on`` returns True.
 
-    ``shuffle`` randomizes the order. Without it, the result is a function of table and query.
+    ``shuffle`` randomizes the order. Without ``shuffle``, the result is a function of table and
+    query.
     """
     slots = slots_of(table, query)
     search = Search(table, query, slots, shuffle, goes_on)

@@ -21,7 +21,7 @@ Check = Callable[[list[int]], bool]
 
 @dataclass(frozen=True, slots=True)
 class SlotPlan:
-    """An order in which to fill the slots, shared by all trees for which it is best.
+    """An order in which to fill the slots, shared by all trees for which this order is best.
 
     A *level* is a position in this order. ``order`` has the slot of each level, and ``place`` the
     level of each slot. ``meeting`` has, for each level, those amounts whose class another slot also

@@ -24,11 +24,12 @@ from innkeeper.scheduling.candidates.slots import Slots, classes_in_several
 from innkeeper.snapshot.providers import ProviderTable
 
 DEAD_ENDS_PER_TREE = 20_000
-"""The limit for dead ends in a tree since its last result. Each dead end counts 1, plus 1 for every
-check of its level. A search of this length takes a few hundredths of a second."""
+"""The limit of dead ends (picks that fail a check) in a tree since the tree's last result. A dead
+end counts 1, plus 1 for every check at its level. A search of this length takes a few hundredths of
+a second."""
 DEAD_ENDS = 50 * DEAD_ENDS_PER_TREE
-"""The limit for a whole request, since similar trees have the same dead ends. A search of this
-length takes a few seconds."""
+"""The limit of dead ends for a whole request. Many similar trees could have the same dead ends. A
+search of this length takes a few seconds."""
 DEAD_ENDS_PER_FIND = 100
 """The number that each result adds to the limit ``DEAD_ENDS``."""
 
@@ -130,7 +131,8 @@ class Search:
     def may_go_on(self, count: int, in_a_row: int) -> bool:
         """Count dead ends, and return whether to continue in this tree.
 
-        ``in_a_row`` is the number of dead ends in the tree since its last result.
+        A dead end is a pick that fails a check. ``in_a_row`` is the number of dead ends in the tree
+        since its last result.
         """
         before = self._dead_ends // LOOK_UP_EVERY
         self._dead_ends += count
@@ -260,7 +262,8 @@ class _Walk:
         """Return whether the unit rules allow the sum of each class on each provider.
 
         A claim makes one allocation of each sum. The unit rules may allow each amount alone, but
-        not the sum: each may be the minimum, for example.
+        not the sum. For example, each amount is ``min_unit``, but the sum is no multiple of
+        ``step_size``.
         """
         table = self._search.table
         for row, meeting in zip(self._rows, self._plan.meeting, strict=True):

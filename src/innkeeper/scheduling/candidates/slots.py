@@ -1,8 +1,8 @@
 """Finds the slots of a query for candidates, and the options of each slot by tree.
 
-A *slot* is one class of the unsuffixed group, or a whole suffixed group. Its options are the rows
-that can fill it, computed by masks over the columns. Conditions between slots are checked by
-:mod:`innkeeper.scheduling.candidates.search`.
+A *slot* is one class of the unsuffixed group, or a whole suffixed group. The options of a slot are
+the rows that can fill the slot, computed by masks over the columns. Conditions between slots are
+checked by :mod:`innkeeper.scheduling.candidates.search`.
 
 Always true: an option has enough free capacity within the unit rules, and satisfies all
 conditions of its group that concern a single provider.
@@ -47,7 +47,7 @@ class Slot:
         return counts
 
     def options(self, tree: int) -> list[int]:
-        """Return all options of a tree: its own, then the providers that share with it."""
+        """Return the options in a tree, then those of providers that share with the tree."""
         return self.own.of(tree) + self.lent.of(int(self.lenders[tree]))
 
     def has_any(self, mask: Mask) -> Mask:
@@ -116,7 +116,7 @@ def _fits(table: ProviderTable, name: str, amount: int) -> Mask:
 
 
 def _slot_of_group(table: ProviderTable, group: RequestGroup) -> Slot:
-    """Make the slot of a suffixed group: one provider must meet all of its conditions."""
+    """Make the slot of a suffixed group: one provider must meet all conditions of the group."""
     forest = table.forest
     fits = np.ones(table.row_count, dtype=np.bool_)
     for name, amount in group.resources.items():

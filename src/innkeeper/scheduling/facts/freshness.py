@@ -12,7 +12,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 def fresh(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where capabilities are known; None if they are known for all hosts."""
+    """Return True for hosts with known capabilities; None if all hosts have known capabilities."""
     if _are_all_fresh(hosts, spec):
         return None
     known: Mask = hosts.facts_seen_s[rows] >= _oldest_s(spec)

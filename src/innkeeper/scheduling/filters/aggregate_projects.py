@@ -52,7 +52,7 @@ def _confines(metadata: Metadata, project_id: str) -> bool:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """State how many hosts are for this project, and whether it may use other hosts."""
+    """State how many hosts are for this project, and whether the project may use other hosts."""
     project_id = spec.project_id
     own = hosts.by_aggregates(lambda each: project_id in values_under(each, NAMES), ALL)
     text = f"{int(own.sum())} hosts are in aggregates for this project"

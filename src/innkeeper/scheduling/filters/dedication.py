@@ -59,8 +59,9 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
 class Unnamed:
     """The half of :class:`PcloudFilter` for requests that name no pcloud and no reservation.
 
-    This filter reads the project's automatic pclouds, not the project's id. Therefore, many
-    requests share a cached mask.
+    A project's *automatic* pclouds are those that its requests may use without naming them. This
+    filter reads the project's automatic pclouds, not the project's id. Therefore, many requests
+    share a cached mask.
     """
 
     NAME = PCLOUD
@@ -68,7 +69,11 @@ class Unnamed:
     READS: Reads = ("names_dedicated", "automatic_pclouds")
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """Return True on general hosts, and on open hosts of automatic pclouds."""
+        """Return True on general hosts, and on open hosts of automatic pclouds.
+
+        General hosts are not dedicated. Open hosts take new servers. Automatic pclouds are those
+        that requests of the project may use without naming them.
+        """
         if spec.names_dedicated:
             return None
         codes = hosts.dedication_codes[rows]
@@ -92,14 +97,17 @@ class Unnamed:
 
 
 class PcloudNamed:
-    """The half of :class:`PcloudFilter` for requests that name a pcloud, and perhaps its host."""
+    """The half of :class:`PcloudFilter` for requests that name a pcloud (and perhaps a host)."""
 
     NAME = PCLOUD
     REASON = REASON
     READS: Reads = ("pclouds", "pcloud_host", "project_id")
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """Return True on the open hosts of the named pclouds, or only on the named host there."""
+        """Return True on those hosts of the named pclouds that take new servers.
+
+        If the request also names a host, return True only on this host.
+        """
         if not spec.pclouds:
             return None
         usable = hosts.dedications.usable(spec.pclouds, spec.project_id)
@@ -124,7 +132,10 @@ class PcloudNamed:
 
 
 class PcloudFilter:
-    """The filter for requests without a reservation. It has a half for each kind of request."""
+    """The filter for requests without a reservation.
+
+    It consists of two filters: one for requests that name a pcloud, and one for all others.
+    """
 
     NAME = PCLOUD
     REASON = REASON
@@ -148,8 +159,9 @@ class PcloudFilter:
 class LeaseFilter:
     """The filter for requests that use hosts which are kept for leases.
 
-    A preemptible server may use a host of the freepool if no lease needs the host soon. Soon is the
-    server's grace time plus the time to delete the server, counted from the request.
+    A preemptible server may use a host of the freepool if no lease needs the host soon. *Soon*
+    means within the server's grace time plus the time to delete the server, counted from the
+    request.
     """
 
     NAME = LEASE
@@ -212,7 +224,7 @@ def _reserved(hosts: HostTable, spec: RequestSpec) -> list[int]:
 
 
 def _open_to(hosts: HostTable, usable: Collection[int], rows: Rows) -> Mask:
-    """Return True on open hosts whose dedication has one of these codes."""
+    """Return True on hosts that take new servers and whose dedication has one of these codes."""
     if not usable:
         return nowhere(hosts, rows)
     codes = hosts.dedication_codes[rows]
@@ -225,10 +237,10 @@ def _rows_open_to(hosts: HostTable, usable: Sequence[int]) -> Indexes:
 
 
 def _missing_pcloud(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the removal without revealing the existence of pclouds closed to the project.
+    """Describe the removal without revealing pclouds that the project may not use.
 
     The text has no numbers. The operator decides whether the number of dedicated hosts is public,
-    and only the owner of a pcloud may know its size.
+    and only the owner of a pcloud may know the pcloud's size.
     """
     if not spec.names_dedicated:
         return "the request names no pcloud, and these hosts are dedicated"

@@ -113,7 +113,7 @@ def _first(properties: dict[str, str], names: tuple[str, str]) -> str | None:
 def _runs(hosts: HostTable, required: Required, rows: Rows) -> Mask:
     triples = hosts.capability(TRIPLES)
     by_triples = _judge(triples, lambda reported: _is_among(reported, required), rows)
-    # Only triples say which values go together, so single capabilities count without triples only.
+    # Only triples say which values go together. So single capabilities count only without triples.
     single = [
         _judge(hosts.capability(part.capability), _same(name), rows) for part, name in required
     ]

@@ -21,9 +21,9 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """Return True on hosts where the group's policy allows one more member.
 
     With affinity, only the hosts of the other members pass. For the first member, all hosts pass.
-    While a member migrates, its final host is not known, so no host passes. No host passes either
-    if the members are in other zones. With anti-affinity, hosts with fewer members than the maximum
-    pass.
+    While a member migrates, the member's final host is unknown, so no host passes. No host passes
+    either if the members are in other zones. With anti-affinity, hosts with fewer members than the
+    maximum pass.
     """
     group = spec.group
     if group is None:

@@ -1,6 +1,7 @@
 """Keep only hosts that can reach the pools of the server's volumes.
 
-A shared pool reaches the hosts that it serves. The disks of hosts are exported to all hosts.
+A host can reach a shared pool if the pool serves the host. Every host can reach the disks of all
+other hosts, because these disks are exported.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ READS: Reads = ("volume_pools",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where a host can reach all of these pools; None without volumes in pools."""
+    """Return True where a host can reach all of these pools; None if there are no pools."""
     shared = _shared(hosts, spec)
     if not shared:
         return None

@@ -1,6 +1,7 @@
 """Says when units of a demand are free: how many at each time, from when on, and for how long.
 
-Always true: the answers are exact for a single demand. They agree with
+A *demand* is what one reservation of a lease asks for. A *unit* is a whole host, or a slot on a
+host. Always true: the answers are exact for a single demand. They agree with
 :func:`innkeeper.scheduling.leases.choosing.choose`.
 """
 
@@ -29,9 +30,9 @@ def free_units(
 ) -> list[tuple[int, int, int]]:
     """Return the number of free units over time, as (from, to, units) in order of time.
 
-    The number at a time is what a lease could get that begins then and lasts only a moment. If all
+    A lease that begins at a time and lasts only a moment could get the number at this time. If all
     units must be on one host, only the host with the most units counts. The intervals cover the
-    time from ``start`` to ``end``, and adjacent ones have different numbers.
+    time from ``start`` to ``end``, and adjacent intervals have different numbers.
     """
     steps = free_steps(calendar, demand, Starts(start, end, cleaning=cleaning), usable, ignored)
     times, totals = _totals(steps, demand, start)
@@ -47,9 +48,10 @@ def earliest(
     ignored: Collection[int] = (),
     grain: int = 1,
 ) -> int | None:
-    """Return the earliest of these starts at which the demand can be met for a whole window.
+    """Return the earliest of these starts at which a window fits the demand; None without any.
 
-    The result is the first possible start, or a multiple of ``grain``. It is in microseconds.
+    Times are in microseconds. The result is the beginning of ``starts``, or a multiple of
+    ``grain``.
     """
     if starts.start >= starts.end:
         return None
@@ -69,10 +71,10 @@ def latest_end(
     cleaning: int = 0,
     ignored: Collection[int] = (),
 ) -> int:
-    """Return how long a lease can be extended on its own hosts: from ``end`` to ``limit`` at most.
+    """Return the latest time to which a lease can be extended on its present hosts.
 
-    ``held`` are the demands of the lease, each with its units by row. ``ignored`` are the ids of
-    the lease's own reservations.
+    The result is between ``end`` and ``limit``. ``held`` has the demands of the lease, each with
+    the units that it holds, by row. ``ignored`` are the ids of the lease's own reservations.
     """
     if limit <= end:
         return end

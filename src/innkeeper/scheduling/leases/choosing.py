@@ -1,11 +1,12 @@
 """Chooses hosts for all demands of a lease in one window, or for none of them.
 
 Always true: the result is a function of the arguments. A single demand is met whenever that is
-possible. So are several demands that are all for whole hosts. Each demand gets its minimum. What is
-left goes to the first demands.
+possible. The same holds for several demands if all of them are for whole hosts. Each demand gets at
+least its minimum number of units. Further units go to the earliest demands first.
 
 May be false: that a refused lease really does not fit, if it has several demands and one of them is
-for slots. An exact answer is as hard as bin packing, so only a few orders of the demands are tried.
+for slots. An exact answer is as hard as bin packing, so the demands are tried in only a few
+sequences.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class Constraints:
 
     Hosts must be free for ``cleaning`` microseconds before and after the window. For a change of a
     lease, ``ignored`` are the ids of its own reservations. ``kept`` has the present units of each
-    demand, by row. They stay if possible. If ``must_keep`` is True for a demand, they must stay,
-    even on rows that are not usable, and even above the demand's maximum. If they cannot stay, the
-    whole choice fails.
+    demand, by row. Present units stay if possible. If ``must_keep`` is True for a demand, its
+    present units must stay, even on rows that are not usable, and even above the demand's maximum.
+    If such units cannot stay, the whole choice fails.
     """
 
     cleaning: int = 0
@@ -122,7 +123,7 @@ def _meets(calendar: Calendar, demands: Sequence[Demand]) -> Mask:
 
 
 def _orders(calendar: Calendar, demands: Sequence[Demand]) -> list[list[Group]]:
-    """Return the orders to try, without duplicates."""
+    """Return the sequences in which to try the demands, without duplicates."""
     wholes: Group = tuple(place for place, each in enumerate(demands) if each.is_whole)
     given: list[Group] = [(place,) for place, each in enumerate(demands) if not each.is_whole]
     largest = sorted(given, key=lambda group: -_size(calendar, demands[group[0]]))
@@ -132,7 +133,7 @@ def _orders(calendar: Calendar, demands: Sequence[Demand]) -> list[list[Group]]:
 
 
 def _size(calendar: Calendar, demand: Demand) -> float:
-    """Return the share of the largest host that the demand takes on a single host, at least."""
+    """Return the smallest share of the largest host that a demand can take on one host."""
     amounts = (demand.unit_amounts or {}).items()
     most = {name: float(each.max()) for name, each in calendar.capacities.items()}
     unit = max((amount / max(most.get(name, 0.0), 1.0) for name, amount in amounts), default=0.0)

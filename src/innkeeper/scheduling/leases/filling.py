@@ -1,6 +1,6 @@
 """Places slots on hosts: says how many units of a demand each host gets.
 
-Hosts in use are filled first, and the fullest of them before the others. So whole hosts stay free.
+Hosts in use are filled first, beginning with the fullest host. So empty hosts stay free.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Units = npt.NDArray[np.int64]
 class Room:
     """The room for more units of a demand, by row of the calendar.
 
-    ``free`` is the number of units that fit, ``is_used`` is True where others use the host, and
-    ``is_kept`` where the reservation has the host now. Rows with lower ``ranks`` are taken first
-    among equals.
+    ``free`` is the number of units that fit, ``is_used`` is True where other reservations use the
+    host. ``is_kept`` is True where the reservation itself has the host now. Among equal rows, rows
+    with lower ``ranks`` are taken first.
     """
 
     free: Units
@@ -46,8 +46,8 @@ def filled(
 ) -> Units:
     """Add units to those in ``placed``, as far as they fit, up to a total of ``most``.
 
-    At least ``least`` must fit. ``kept`` are the present units of the reservation. They stay where
-    they fit.
+    At least ``least`` must fit. ``kept`` are the present units of the reservation. Present units
+    stay where they fit.
     """
     if affinity is None:
         stays = np.minimum(np.maximum(kept - placed, 0), room.free)
@@ -92,7 +92,11 @@ def _taken(free: Units, order: Indexes, wanted: int) -> Units:
 
 
 def _together(room: Room, placed: Units, least: int, most: int) -> Units:
-    """Return units on one host: the one that already has units, or else the one with least room."""
+    """Return units on one host: the host that already has units, or else the best host.
+
+    A host that the reservation has now is best. Otherwise, a host with room for the most units is
+    best. Ties go to a host in use, then to the host with the least room.
+    """
     result = placed.copy()
     reach = np.minimum(room.free, most)
     if placed.any():

@@ -55,7 +55,7 @@ class Flow:
         return int(self.given[:, demand].sum())
 
     def raise_to(self, demand: int, wanted: int) -> int:
-        """Give a demand more hosts, up to a total of ``wanted``. Return how many it has then.
+        """Give a demand more hosts, up to a total of ``wanted``. Return its total afterwards.
 
         Other demands may get other hosts, but not fewer.
         """
@@ -90,8 +90,8 @@ class Flow:
     def _reached(self, demand: int) -> dict[int, int]:
         """Return the demands that can pass hosts on to this demand, directly or through others.
 
-        Each comes with the demand before it on the path. A demand can take a host from another
-        demand if the host suits it.
+        The result maps each such demand to the next demand on the path to this one. One demand can
+        take a host of another demand if the host suits the first one.
         """
         reaches = (self._suits.T.astype(np.float64) @ (self.given > 0)) > 0
         previous, waiting = {demand: NO_DEMAND}, [demand]
@@ -111,7 +111,7 @@ class Flow:
         is_direct = self._suits[ends, demand]
         is_own = (self._kept_by[ends] == demand) & is_direct
         is_kept = self._kept_by[ends] != NO_DEMAND
-        # The hosts that the demand has now come first, and those of other demands come last.
+        # Hosts that the demand has now come first. Hosts of other demands come last.
         return int(ends[np.lexsort((~is_direct, self._place[ends], is_kept, ~is_own))[0]])
 
     def hosts(self) -> Counts:

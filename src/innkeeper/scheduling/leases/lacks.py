@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """The first demand of a lease that cannot be met, by its place, and why hosts were rejected.
+    """The first demand of a lease that cannot be met, and why hosts were rejected for it.
 
-    ``fits`` is how many of its units fit, beside the demands that were placed before it. A rejected
-    host counts for the first reason that applies to it, in the order of the fields. The other hosts
-    have room for units, but all of them together have too little.
+    ``demand`` is the index of this demand. ``fits`` is the number of its units that fit, beside the
+    demands that were placed earlier. A rejected host counts for the first reason that applies to
+    it, in the order of the fields. All other hosts have room for some units, but together they have
+    too little room.
     """
 
     demand: int
     fits: int
     displaced: int
-    """The number of units, not of hosts, that must stay on their hosts but cannot."""
+    """The number of units (not hosts) that must stay on their hosts but cannot stay there."""
     unusable: int
     """Hosts that are down or disabled, or leave the freepool before the end."""
     unsuitable: int

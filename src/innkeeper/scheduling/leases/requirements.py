@@ -33,19 +33,20 @@ HOST_FACTS = frozenset(
     {"availability_zone", "cpu_info", "hypervisor_hostname", "hypervisor_type"}
     | {"hypervisor_version", "local_gb", "memory_mb", "service_name", "vcpus"}
 )
-"""Facts of all hosts. They may be named even if no host is in the freepool."""
+"""Facts of all hosts. Requirements may name these facts even if no host is in the freepool."""
 TOTAL_LENGTH_MAX = 65_536
 TOTAL_PARTS_MAX = 1_000
 """The limits for all reservations of one lease. Each part may read a column of all hosts."""
 PARSED_KEPT = 256
-"""The number of texts that are not parsed again. Each text is needed several times in a request."""
+"""The maximum number of parsed texts that are cached. One request needs the same text several
+times."""
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-"""What databases reject in the names of properties."""
+"""Matches characters that databases reject in the names of properties."""
 _SAME = {"==": EQUAL}
 
 
 class Total:
-    """Adds up the requirements of a lease. The same text counts once, as it is evaluated once."""
+    """Adds up the requirements of a lease. Equal texts are evaluated once, and count once."""
 
     def __init__(self) -> None:
         self._texts: set[str] = set()

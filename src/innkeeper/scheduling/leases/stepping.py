@@ -1,7 +1,8 @@
 """Free units of a demand on each host, as steps over time.
 
-Always true: the number at a time is what is free during the whole window that begins then,
-including the cleaning time around it. So a lease that starts then could get this number of units.
+Always true: the number at a time is free during the whole window that begins at this time,
+including the cleaning time around the window. So a lease that starts at this time could get this
+number of units.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from innkeeper.snapshot.calendar import NEVER, Calendar, Micros
 class Starts:
     """Possible starts of windows, from ``start`` until before ``end``.
 
-    Each window is ``length`` microseconds long. The host must also be free for ``cleaning`` before
-    and after it.
+    Each window is ``length`` microseconds long. The host must also be free for ``cleaning``
+    microseconds before and after the window.
     """
 
     start: int
@@ -36,8 +37,8 @@ class Starts:
 class FreeSteps:
     """Free units by host and start. A step lasts until the next one of its row.
 
-    Steps are sorted by row, then by time. Each row has a step at the first start. Each further step
-    has another number than the one before.
+    Steps are sorted by row, then by time. Each row has a step at the first start. Consecutive steps
+    of a row have different numbers.
     """
 
     rows: Indexes
@@ -77,7 +78,7 @@ def free_steps(
 
 
 def closings(calendar: Calendar, cleaning: int) -> Micros:
-    """Return when hosts leave the freepool. No cleaning time is needed before that."""
+    """Return when hosts leave the freepool. A host needs no cleaning time before it leaves."""
     closed_from: Micros = np.minimum(calendar.leaves_at, NEVER - cleaning) + cleaning
     return closed_from
 

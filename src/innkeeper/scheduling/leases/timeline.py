@@ -137,7 +137,7 @@ class Timeline:
         at_times = np.concatenate((np.full(rows.size, start), begun, ends[self._over]))
         self._order = in_order(at_rows, at_times, start, end)
         at_rows, at_times = at_rows[self._order], at_times[self._order]
-        # Only the sum after all starts and ends of a time counts, so ends come before starts.
+        # Of several starts and ends at one time, only the sum after the last one counts.
         is_last = (at_rows[1:] != at_rows[:-1]) | (at_times[1:] != at_times[:-1])
         self._lasts = np.flatnonzero(np.append(is_last, True)[: at_rows.size])
         self.rows: Indexes = at_rows[self._lasts]
@@ -146,15 +146,15 @@ class Timeline:
         self._lengths = np.diff(np.append(self.firsts, self.rows.size))
 
     def amounts(self, name: str) -> Amount:
-        """Return the sums of amounts of a class."""
+        """Return, by step, the sum of the amounts of a class."""
         return self._added(_amounts(self._calendar, name), 0.0)
 
     def wholes(self) -> Amount:
-        """Return the numbers of holds of whole hosts."""
+        """Return, by step, the number of holds of whole hosts."""
         return self._added(self._calendar.hold_is_whole.astype(np.float64), 1.0)
 
     def shares(self) -> Amount:
-        """Return the numbers of holds of amounts."""
+        """Return, by step, the number of holds of amounts."""
         return self._added((~self._calendar.hold_is_whole).astype(np.float64), 0.0)
 
     def _added(self, column: Amount, when_closed: float) -> Amount:

@@ -28,7 +28,7 @@ class Problem:
     """The demands of a lease, and what the calendar has for them in the window.
 
     ``preferred`` and ``ranks`` have a value by row of the calendar. ``is_usable`` and ``meets``
-    have one by demand and row; ``meets`` is True where the host satisfies the requirements.
+    have a value by demand and row. ``meets`` is True where the host satisfies the requirements.
     ``kept`` are the present units of the reservation, and ``pinned`` the units that must stay.
     """
 
@@ -51,12 +51,12 @@ class Problem:
         return max(self.demands[demand].units_max, self.least(demand))
 
     def suits(self, demand: int) -> Mask:
-        """Return True where a demand may have units, regardless of use."""
+        """Return True where a demand may have units, whether or not the host is in use."""
         suits: Mask = self.meets[demand] & self.is_usable[demand]
         return suits
 
     def needed(self, demand: int) -> int:
-        """Return the number of units for which a host must have room."""
+        """Return for how many units of a demand a host must at least have room."""
         return self.least(demand) if self.demands[demand].affinity else 1
 
 
@@ -108,7 +108,10 @@ class Trial:
         return {demand: self.problem.most(demand) for demand in group}
 
     def _place(self, group: Group, mosts: Mapping[int, int]) -> Lack | None:
-        """Place at least the minimum of each demand, or what it has, and up to ``mosts`` units."""
+        """Place the demands of a group, each with up to its number of units in ``mosts``.
+
+        A demand gets at least its minimum, and at least the units that it already has.
+        """
         if group == self._wholes:
             return self._place_wholes(mosts)
         (demand,) = group

@@ -2,8 +2,8 @@
 
 Source: the seed *Distributed Scheduler*.
 
-Always true, except for the driver ``availability_zone``: servers that are requested together get
-the same hosts as servers that are requested one by one, with a commit after each.
+Always true: servers that are requested together get the same hosts as servers that are requested
+one by one, with a commit after each. Exception: the driver ``availability_zone``.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class AvailabilityZone(PickingScheduler):
 
 
 def _zones_in_turn(hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> Weights | None:
-    """Return, for each host, minus the number of this request's servers in its zone."""
+    """Return, for each host, the negated number of this request's servers in the host's zone."""
     if spec.availability_zone is not None or not entries:
         return None
     picked = hosts.zone_codes[[entry.index for entry in entries]]

@@ -29,7 +29,8 @@ from innkeeper.snapshot.amounts import Indexes
 from innkeeper.snapshot.columns import HostTable
 
 Lean = Callable[[HostTable, RequestSpec, Sequence[Entry]], Weights | None]
-"""A function that returns what to add to the weights before a pick. It gets the earlier picks."""
+"""A function that returns what to add to the weights before a pick. Its argument has the earlier
+picks."""
 NOBODY: Indexes = np.zeros(0, dtype=np.intp)
 ALTERNATE_TURNS = 2**40
 """The turn number at which draws among alternates begin. Other draws use lower turn numbers."""
@@ -46,7 +47,10 @@ def pick_all(
     choice: Choice,
     lean: Lean | None = None,
 ) -> BuildPlan:
-    """Choose hosts for the servers one by one, until no host is left, and take the amounts."""
+    """Choose hosts for the servers one by one, and take their amounts from the table.
+
+    The function stops early if no host is left.
+    """
     field = Field(memories, hosts, spec)
     entries: list[Entry] = []
     seen: dict[ProviderId, Generation] = {}
@@ -84,7 +88,7 @@ def pick_all(
 
 @dataclass(frozen=True, slots=True)
 class NamedPlan:
-    """A plan for named hosts. ``places`` are the places of its entries among the names."""
+    """A plan for named hosts. ``places`` has, for each entry, the index of its host's name."""
 
     plan: BuildPlan
     places: tuple[int, ...]
@@ -93,10 +97,11 @@ class NamedPlan:
 def pick_named(
     memories: Memories, hosts: HostTable, spec: RequestSpec, choice: Choice, names: Sequence[str]
 ) -> NamedPlan:
-    """Check one named host for each server, and take the amounts of those that may be used.
+    """Check one named host for each server, and take the amounts on hosts that may be used.
 
-    The result is that of one request after the other, each with its ``forced_host``: a host that is
-    named twice is checked again after the first pick. But the filters are applied once for all.
+    The result equals that of single requests, one after the other, each with a ``forced_host``. A
+    host that is named twice is checked again after its first pick. However, the filters are applied
+    only once, to all hosts together.
     """
     wanted = [hosts.index_by_name.get(name) for name in names]
     rows = np.unique(np.array([e for e in wanted if e is not None], dtype=np.intp))
@@ -188,8 +193,9 @@ def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int |
     """Draw one of the ``draw_from`` best places.
 
     If several places are tied for the last ranks, each of them is equally likely to get these
-    ranks. Return the place, or None if no host is left. Also return all places with the best
-    weight, if no other place took part in the draw. Otherwise, this array is empty.
+    ranks. Return a pair. Its first value is the drawn place, or None if no host is left. If only
+    places with the best weight took part in the draw, its second value has these places. Otherwise,
+    the second value is empty.
     """
     # Up to tens of thousands of hosts, ``max`` takes longer: it calls a Python function first.
     least = weights[weights.argmax()] if weights.shape[0] else GONE

@@ -21,7 +21,8 @@ from innkeeper.scheduling.simulation.fleets import HostShape
 from innkeeper.scheduling.simulation.workload import Workload
 
 STEPS_PER_FLEET = 50
-"""The first step of a search is its lower bound divided by this number. Then the steps double."""
+"""The first step of a search is its lower bound divided by this number. Each further step is twice
+as long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
 """Replays the work of projects over pods, with the service's own choice of pods.
 
-As in the service, pods are measured from time to time. They are chosen by their last measurement,
-plus what was placed in them since then and is still there. A pod accepts a request if its total
-usage stays within its capacity. Otherwise the next pod is tried. The binding of the project moves
-to the pod that accepts.
+As in the service, pods are measured from time to time. A pod is chosen by its last measurement,
+plus the amounts that were placed in it since then and are still there. A pod accepts a request if
+its total usage stays within its capacity. Otherwise the next pod is tried. The binding of the
+project moves to the pod that accepts.
 
 Always true: the result depends only on the work, the pods, the policy and the options.
 
-May be false: that a real pod with enough free capacity accepts. It may have no single host with
-enough room.
+May be false: that a real pod with enough free capacity accepts a request. A real pod also needs a
+single host with enough room.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SimulatedPod:
 
 @dataclass(frozen=True, slots=True)
 class PodFigures:
-    """What a pod got: shares of its capacity, on average over time and at most."""
+    """What was placed in a pod: servers, volumes, and used shares of its capacity by kind."""
 
     name: str
     servers: int
@@ -126,7 +126,10 @@ class PodReplay:
         self._outcome = PodOutcome(max(self._end_s - self._begin_s, 1.0) / DAY_S)
 
     def run(self, advance: Callable[[int], None] = lambda _: None) -> PodOutcome:
-        """Replay all work, and return the results. ``advance`` is told of each request's size."""
+        """Replay all work, and return the results.
+
+        ``advance`` is called with the size of each request.
+        """
         self._schedule()
         for each in self._work:
 
@@ -191,7 +194,7 @@ class PodReplay:
     def _arrive(self, piece: Piece) -> None:
         outcome = self._outcome
         if piece.is_volume and piece.rows[0] not in self._pod_of_server:
-            # Its server was refused.
+            # The server of this volume was refused.
             return
         place = self._place(piece)
         if piece.is_volume:
@@ -262,7 +265,8 @@ class PodReplay:
         row, index = self._rows[pod_id], self._table.row_of(pod_id)
         for kind, amount in amounts.items():
             row.used[kind] += sign * amount
-            # The last measurement includes what was begun before it, even if it has left.
+            # The last measurement includes all work that began earlier, even if the work has ended
+            # since.
             if begun_s >= self._measured_s:
                 row.placed[kind] += sign * amount
                 if index is not None:

@@ -1,7 +1,7 @@
 """The work of projects over pods: servers of a workload, and volumes that are made for them.
 
-A workload that names no projects is divided among several. The first ones get most of it. Random
-draws decide which project sends a request, and which servers get a volume.
+A workload that names no projects is divided among several. The first projects get most of the work.
+Random draws decide which project sends a request, and which servers get a volume.
 
 Always true: the same workload, options and seed result in the same work. A volume is made after its
 server, and leaves with it.
@@ -44,7 +44,7 @@ class Piece:
     """One request of a project: servers of one batch, or a volume for a server.
 
     ``amounts`` are those of the whole request. ``rows`` are the servers, or the server that the
-    volume is for, and ``leavings_s`` when each of them leaves.
+    volume is for. ``leavings_s`` has the time at which each of these servers leaves.
     """
 
     at_s: float

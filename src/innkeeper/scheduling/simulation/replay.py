@@ -52,13 +52,13 @@ class ReplayOptions:
 
 
 class ReplayWatcher(Protocol):
-    """A watcher is told what happens in a replay, beside the requests that it plans."""
+    """A planner of requests that is also told what else happens in a replay."""
 
     def come_to(self, moment_s: float) -> None:
         """Note the time in the trace, which never decreases."""
 
     def freed(self, spec: RequestSpec, entry: Entry) -> None:
-        """Note that a server left its host, and that the table has its amounts again."""
+        """Note that a server left its host. Its amounts were given back to the table."""
 
     def look(self) -> None:
         """Note that a sample is taken."""

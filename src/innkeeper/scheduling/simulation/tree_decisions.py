@@ -79,7 +79,7 @@ class ZoneView:
         self._edits: deque[_Edit] = deque()
 
     def plan(self, spec: RequestSpec) -> BuildPlan:
-        """Plan a request, and take nothing."""
+        """Plan a request, but take no amounts."""
         plan = self.scheduler.plan(self.table, spec)
         depletion.undo(self.table, spec, plan)
         return plan
@@ -270,7 +270,7 @@ class TreePlanner:
         return is_stale
 
     def _called(self, zones: set[int]) -> int:
-        """Return how many zones are called to reach these zones: they, and the zones above them."""
+        """Return how many zones are called to reach these zones: these and all zones above them."""
         called: set[int] = set()
         for number in zones:
             at = number
@@ -340,7 +340,7 @@ def merged_by_weight(found: Sequence[Sequence[TreeOffer]], count: int) -> list[T
 
 
 def merged_in_turn(found: Sequence[Sequence[TreeOffer]], count: int) -> list[TreeOffer]:
-    """Repeatedly take the best of the zones' next offers. Of equal ones, take the earlier zone's.
+    """Repeatedly take the best of the zones' next offers. Of equal offers, take the earlier one.
 
     The offers of a zone assume its earlier offers to be used. With a policy that packs, later
     offers may have higher weights than earlier ones.

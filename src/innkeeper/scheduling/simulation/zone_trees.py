@@ -88,8 +88,8 @@ class SimulatedTree:
 def uniform(name: str, widths: Sequence[int], deal: str = ROUND_ROBIN) -> SimulatedTree:
     """Return a tree in which all zones of a level have equally many child zones.
 
-    ``widths`` has their number for each level, beginning with the root. Only the zones
-    of the last level have hosts. Without widths, the root has all hosts.
+    For each level, beginning with the root, ``widths`` has the number of child zones of one zone.
+    Only the zones of the last level have hosts. Without widths, the root has all hosts.
     """
     count = 1
     for width in widths:

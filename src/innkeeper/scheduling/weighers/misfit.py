@@ -26,7 +26,7 @@ def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """Return 1, the highest rarity of a trait or class: hardly any other host has it."""
+    """Return 1, the highest rarity: of a trait or class that hardly any other host has."""
     return 1.0
 
 

@@ -48,8 +48,8 @@ LEAVES_CONNECTION = frozenset({Trouble.GONE, Trouble.READ_ONLY, Trouble.CROWDED}
 class Backend(Protocol):
     """A kind of database, with a queue for writers.
 
-    Always true: across all processes, only one write transaction is open at a time. It sees
-    everything that earlier write transactions committed.
+    Always true: across all processes, only one write transaction is open at a time. Each write
+    transaction sees everything that earlier ones committed.
     """
 
     name: str
@@ -71,7 +71,10 @@ class Backend(Protocol):
         """
 
     def begin_reading(self, tx: sa.Connection) -> None:
-        """Begin a transaction that reads. It is called first in each of them."""
+        """Begin a transaction that only reads.
+
+        The caller does this before all statements of the transaction.
+        """
 
     def begin_writing(self, tx: sa.Connection, *, takes_turn: bool) -> None:
         """Begin a transaction that writes: wait for the turn to write, and take it.
@@ -98,11 +101,11 @@ class Backend(Protocol):
         """Undo :meth:`begin_upgrade`."""
 
     def backup(self, url: str, file: str) -> Path | BackupCommands:
-        """Return the file of the database, or commands if a server has it.
+        """Return the file of the database, or the backup commands of a database server.
 
-        The service copies such a file itself. The commands save the database to ``file``, and
-        restore it. Raises :class:`~innkeeper.domain.errors.Conflict` for a database in memory, and
-        ``ValueError`` for an invalid URL.
+        The service itself can copy the file of a database. The commands save the database to
+        ``file``, and restore it from there. Raises :class:`~innkeeper.domain.errors.Conflict` for a
+        database in memory, and ``ValueError`` for an invalid URL.
         """
 
     def trouble(self, error: Exception) -> Trouble | None:

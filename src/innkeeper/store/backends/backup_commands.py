@@ -22,5 +22,5 @@ class BackupCommands(NamedTuple):
 
 
 def line(*words: str) -> str:
-    """Return a command line, in which each of these is one word."""
+    """Return a command line, with each of these arguments quoted as one word."""
     return " ".join(shlex.quote(word) for word in words)

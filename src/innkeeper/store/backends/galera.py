@@ -3,8 +3,9 @@
 Always true: the row of ``write_order`` names the writer. A write transaction begins with a
 statement that increments the row if the row names the transaction's node. On any other node, this
 statement changes no row, and the transaction is refused. A former writer that does not know of its
-replacement yet may also change the row. Its commit then fails, since the replacement changed the
-same row. Nodes that have no quorum or are still synchronizing are not used.
+replacement yet may also change the row. The commit of the former writer fails, because the
+replacement has changed the same row. Nodes that have no quorum or are still synchronizing are not
+used.
 
 Only one node takes writes, because Galera's certification detects only conflicting writes. It does
 not check whether the data that a transaction has read is still valid (docs/explanation/galera.md).
@@ -41,8 +42,8 @@ LOOK_WITHIN_S = 2
 LOOKED_LASTS_S = 1.0
 """How long a node's state is cached, since a check costs as much as a short transaction."""
 ATTEMPTS_MAX = 3
-"""The maximum number of attempts to name a writer. If two processes name one at the same time, one
-process fails, and retries."""
+"""The maximum number of attempts to name a writer. If two processes name a writer at the same time,
+one of them fails and retries."""
 SYNCED = "Synced"
 PRIMARY = "Primary"
 READS = 1
@@ -265,7 +266,7 @@ def _writer_named_by(raw: Raw) -> str | None:
 
 
 def _choose(raw: Raw, nodes: Sequence[Node], usable: Sequence[Node], why: Why) -> Node | None:
-    """Return the writer. If it is gone, name a usable node as the writer, and return that node.
+    """Return the writer. If the writer is gone, name a usable node as the new writer.
 
     Returns ``None`` if another process named a node at the same time.
     """

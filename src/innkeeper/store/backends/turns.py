@@ -4,8 +4,8 @@ SQLite's own lock is unfair: waiting processes back off longer each time, and th
 usually gets the lock again. In this queue, one waiting process is next in line, and all others,
 including the last holder, wait behind it.
 
-Always true: the locks of a process are released when it ends, even by a crash. These locks only
-decide the order. SQLite's own lock, which is taken afterwards, isolates the writers.
+Always true: the locks of a process are released when the process ends, even by a crash. These locks
+only decide the order. SQLite's own lock, which is taken afterwards, isolates the writers.
 
 May be false: that processes become next in line in order of arrival.
 """

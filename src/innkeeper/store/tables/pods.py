@@ -79,7 +79,8 @@ pod_measurements = numbered_table(
     sa.Column("pod_id", BigId, sa.ForeignKey("pods.id"), nullable=False),
     sa.Column("measured_at", Moment, nullable=False),
     sa.Column("usage", sa.JSON(none_as_null=True), nullable=False),
-    # What the door placed in the pod from the measurement until a time. Both are null at first.
+    # The amounts that were placed in the pod since the measurement, and until which time. Null at
+    # first.
     sa.Column("placed", sa.JSON(none_as_null=True)),
     sa.Column("placed_until", Moment),
     sa.Index(None, "pod_id", "id"),
@@ -104,8 +105,8 @@ pod_routings = numbered_table(
     sa.Column("memory_mb", BigId),
     sa.Column("size_gb", BigId),
     sa.Column("deleted_at", Moment),
-    # The group and the requested zone of the binding that follows when the pod confirms. Without a
-    # group, none follows.
+    # The group and the requested zone of the binding that is made when the pod confirms the
+    # resource. Without a group, no binding is made.
     sa.Column("group_name", LongText),
     sa.Column("az_name", Name),
     sa.Column("disk_gb", BigId),
@@ -117,11 +118,11 @@ pod_routings = numbered_table(
     sa.UniqueConstraint("top_id", "pod_id", "resource_type"),
     sa.Index(None, "pod_id", "created_at"),
     sa.Index(None, "pod_id", "resource_type", "project_id"),
-    # The periodic look for open routings reads only these three.
+    # The periodic search for open routings reads only these three columns.
     _index_of("bottom_id IS NULL AND number IS NOT NULL", "bottom_id", "number"),
     _index_of("deleted_at IS NOT NULL", "deleted_at"),
     _index_of("changing_at IS NOT NULL", "changing_at"),
-    # Each create sums up what its project has, so all that is summed up is in the index.
+    # Each create sums up the amounts of its project, so the index has all columns of the sums.
     sa.Index(
         "ix_pod_routings_quotas",
         *("project_id", "resource_type", "number", "vcpus", "memory_mb", "size_gb"),

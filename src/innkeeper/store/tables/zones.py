@@ -58,7 +58,7 @@ zone_servers = sa.Table(
     sa.Column("vcpus", sa.Integer, nullable=False),
     sa.Column("memory_mb", sa.Integer, nullable=False),
     sa.Column("state", sa.String(16), nullable=False),
-    # The undecided batch is undone if it has fewer servers in all zones. 0 after the decision.
+    # The batch is undone if it gets fewer servers than this in all zones. 0 once this is decided.
     sa.Column("batch_min", sa.Integer, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
@@ -69,7 +69,7 @@ zone_servers = sa.Table(
 used_entries = sa.Table(
     "used_entries",
     METADATA,
-    # The id of an entry, or of a server that a zone parent does not want any more.
+    # The id of an entry, or of a server that a zone parent no longer wants.
     sa.Column("id", Uuid, primary_key=True),
     # The server that was built with the entry. Null for a server that must not be built.
     sa.Column("server_uuid", Uuid),

@@ -21,7 +21,7 @@ def _name(columns: list[str]) -> str:
 
 
 def upgrade() -> None:
-    """Replace the index by one that also has the sizes that volumes are growing to."""
+    """Replace the index. The new index also has the sizes that volumes are growing to."""
     op.create_index(_name(NEW), VOLUMES, NEW, unique=False)
     op.drop_index(_name(OLD), VOLUMES)
 

@@ -20,7 +20,7 @@ QUOTAS = "ix_pod_routings_quotas"
 
 
 def upgrade() -> None:
-    """Add the index for the sums of quotas, and the columns for what was counted."""
+    """Add the index for the sums of quotas, and the columns for sums of placements."""
     op.create_index(op.f(QUOTAS), ROUTINGS, ["project_id", "resource_type", *AMOUNTS], unique=False)
     op.add_column(MEASUREMENTS, sa.Column("placed", sa.JSON()))
     op.add_column(MEASUREMENTS, sa.Column("placed_until", MOMENT))

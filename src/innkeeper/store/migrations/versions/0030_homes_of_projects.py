@@ -18,7 +18,7 @@ FORMER = "ix_zone_servers_child_id"
 
 
 def upgrade() -> None:
-    """Add the indexes. The second one replaces an index that has only its first column."""
+    """Add the indexes. The second index replaces an index on its first column."""
     columns = ["pod_id", "resource_type", "project_id"]
     op.create_index(op.f(PODS), ROUTINGS, columns, unique=False)
     op.create_index(op.f(CHILDREN), SERVERS, ["child_id", "project_id"], unique=False)
@@ -26,7 +26,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the indexes, and add the former one."""
+    """Drop the indexes, and restore the index that was replaced."""
     op.create_index(op.f(FORMER), SERVERS, ["child_id"], unique=False)
     op.drop_index(op.f(CHILDREN), SERVERS)
     op.drop_index(op.f(PODS), ROUTINGS)

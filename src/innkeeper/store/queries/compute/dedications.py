@@ -152,7 +152,7 @@ def reservations_of_leases_named(
 ) -> dict[str, list[str]]:
     """Return the reservations of current leases with this name, by lease.
 
-    The leases are the project's own, or those that others share with it. Returns up to
+    Only leases that the project owns, or that are shared with the project, count. Returns up to
     :data:`NAMED_MAX` + 1 reservations in all.
     """
     may_use = leases.c.project_id == project_id if is_own else _is_shared(project_id)
@@ -180,8 +180,8 @@ def _is_shared(project_id: str) -> sa.ColumnElement[bool]:
 def reservation_projects(tx: Tx, uuids: Collection[str]) -> dict[str, frozenset[str]]:
     """Return the projects that may use these reservations, by reservation.
 
-    They are the owner of the lease and the projects that it is shared with. Unknown uuids are
-    ignored.
+    These are the owner of the lease, and the projects that the lease is shared with. Unknown uuids
+    are ignored.
     """
     if not uuids:
         return {}

@@ -1,4 +1,4 @@
-"""Database access for flavors, their extra specs, and the access of projects to private ones."""
+"""Database access for flavors, their extra specs, and the access of projects to private flavors."""
 
 from __future__ import annotations
 

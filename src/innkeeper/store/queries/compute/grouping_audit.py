@@ -50,8 +50,8 @@ def zones(tx: Tx, only: Only = None) -> Iterator[tuple[str, str, str, set[str]]]
 def strayed_members(tx: Tx, only: Only = None) -> Rows:
     """Return invalid members, as rows of (server, group's row id, whether the server exists).
 
-    A member is invalid if it does not exist, or if it and its group belong to different projects.
-    The members of a zone parent's group may have come from several zone parents.
+    A member is invalid if the server does not exist, or if server and group belong to different
+    projects. Exception: the members of a zone parent's group may come from several zone parents.
     """
     member, group = server_group_members.c, server_groups.c
     owner = sa.func.coalesce(servers.c.project_id, zone_servers.c.project_id)

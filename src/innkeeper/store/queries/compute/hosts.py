@@ -95,7 +95,7 @@ _PROVIDERS_BY_NAME = PreparedForIds(
 
 
 def provider_uuids_by_name(tx: Tx, names: Collection[str]) -> dict[str, ProviderUuid]:
-    """Return the uuids of the providers of the hosts with these names. Others are ignored."""
+    """Return the provider uuids of the hosts with these names. Unknown names are ignored."""
     return {name: ProviderUuid(uuid) for name, uuid in _PROVIDERS_BY_NAME.rows(tx, names)}
 
 

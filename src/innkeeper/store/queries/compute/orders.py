@@ -160,7 +160,7 @@ _HELD = work_orders.c.status == OrderStatus.HELD
 
 
 def held(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
-    """Return the held orders for these servers, without repeated orders to destroy them."""
+    """Return the orders for these servers that are not delivered yet, except orders to destroy."""
     query = _ALL.where(_HELD, ~_CLEARS).where(work_orders.c.server_uuid.in_(IDS))
     return [OpenOrder(*row) for row in by_ids.rows(tx, query, list(servers))]
 
@@ -168,8 +168,8 @@ def held(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
 def deliver_held(tx: Tx, order: OpenOrder, body: Mapping[str, Any], now: datetime) -> None:
     """Deliver a held order with this body from now on. The commit wakes its agent.
 
-    The order gets a new number. Agents ask for orders after the newest one that they know, so
-    they would find an old number only with their next poll for all orders.
+    The order gets a new number. Agents ask for orders with higher numbers than the newest known
+    order. They would find an old number only with their next poll for all orders.
     """
     is_held = (work_orders.c.id == order.id) & (work_orders.c.status == OrderStatus.HELD)
     row = tx.execute(work_orders.select().where(is_held)).first()
@@ -184,14 +184,14 @@ def deliver_held(tx: Tx, order: OpenOrder, body: Mapping[str, Any], now: datetim
 
 
 def clearing(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
-    """Return the waiting and held orders to destroy these servers that belong to no migration."""
+    """Return the waiting and held orders to destroy these servers, except those of migrations."""
     pending = work_orders.c.status.in_((OrderStatus.WAITING, OrderStatus.HELD))
     query = _ALL.where(pending, _CLEARS).where(work_orders.c.server_uuid.in_(IDS))
     return [OpenOrder(*row) for row in by_ids.rows(tx, query, list(servers))]
 
 
 def clearing_held_since(tx: Tx, before: datetime, limit: int) -> list[OpenOrder]:
-    """Return the held orders to destroy servers that are held since before a time."""
+    """Return the orders to destroy servers that are held since a time before ``before``."""
     query = _ALL.where(_HELD, work_orders.c.created_at < before, _CLEARS)
     query = query.order_by(work_orders.c.created_at, work_orders.c.id).limit(limit)
     return [OpenOrder(*row) for row in tx.execute(query)]
@@ -204,9 +204,9 @@ def drop_held(tx: Tx, order: OpenOrder, now: datetime) -> None:
 
 
 def end_held(tx: Tx, servers: Collection[ServerId], message: str, now: datetime) -> None:
-    """End the held orders for these servers, which have failed.
+    """Mark the held orders for these servers as failed, except orders to destroy.
 
-    What is left of a server must still be destroyed.
+    The remains of a failed server must still be destroyed.
     """
     by_ids.run(
         tx,

@@ -201,9 +201,9 @@ def remove_members(tx: Tx, uuids: Collection[str]) -> None:
 
 
 def prune_of_parents(tx: Tx, before: datetime) -> int:
-    """Delete some groups of zone parents older than ``before`` that have no member left.
+    """Delete some groups of zone parents that are older than ``before`` and have no members.
 
-    Returns their number.
+    Returns the number of deleted groups.
     """
     group = server_groups.c
     member = sa.exists().where(server_group_members.c.group_id == group.id)

@@ -125,7 +125,7 @@ _PLACED = (
 
 
 def place_elsewhere(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Move servers in BUILD to other hosts. The mappings are the parameters of the statement."""
+    """Move servers in BUILD to other hosts. Each row has the UPDATE's parameters for a server."""
     if rows:
         tx.execute(_PLACED, list(rows))
 
@@ -139,7 +139,10 @@ def ever_known(tx: Tx, uuids: Collection[str]) -> set[str]:
 
 
 def change(tx: Tx, uuid: str, seen: datetime, values: Mapping[str, Any]) -> bool:
-    """Update columns of a server. Returns False if it was deleted, or changed after ``seen``."""
+    """Update columns of a server.
+
+    Returns False if the server was deleted, or changed after ``seen``.
+    """
     statement = (
         servers.update()
         .where(servers.c.uuid == uuid)

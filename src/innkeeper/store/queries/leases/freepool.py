@@ -26,7 +26,7 @@ from innkeeper.store.transactions import Tx
 FACTS = ("name", "hypervisor_type", "hypervisor_version", "availability_zone")
 """Columns of hosts that requirements compare."""
 NAMES = {"name": "hypervisor_hostname"}
-"""The names of columns in requirements, if the names differ."""
+"""The names of columns in requirements, if they differ from the names in the table."""
 AMOUNTS = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "local_gb": "DISK_GB"}
 """Totals that requirements compare, by name."""
 _HOSTS: sa.Select[*tuple[Any, ...]] = (

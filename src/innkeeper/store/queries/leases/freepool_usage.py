@@ -46,7 +46,7 @@ def join(tx: Tx, host_id: int, name: str, now: datetime) -> None:
 
 
 def begin(tx: Tx, reservation: int, host_ids: Collection[int], now: datetime) -> None:
-    """Record that a reservation gets these hosts, or the number of slots in its holds there."""
+    """Record that a reservation gets these hosts, or the slots that it holds on these hosts."""
     for part in by_ids.parts(host_ids):
         held = tx.execute(_HELD, {"ids": part, "of": reservation})
         rows = [dict(zip(_COLUMNS, (*each, now), strict=True)) for each in held]
@@ -54,7 +54,7 @@ def begin(tx: Tx, reservation: int, host_ids: Collection[int], now: datetime) ->
 
 
 def end(tx: Tx, reservation: str, host_ids: Collection[int], now: datetime) -> None:
-    """Record that a reservation returns these hosts. Hosts that it never had are skipped."""
+    """Record that a reservation returns these hosts. Other hosts are skipped."""
     those = freepool_runs.update().where(
         freepool_runs.c.host_id.in_(IDS),
         freepool_runs.c.reservation_uuid == reservation,
@@ -64,13 +64,16 @@ def end(tx: Tx, reservation: str, host_ids: Collection[int], now: datetime) -> N
 
 
 def leave(tx: Tx, host_id: int, now: datetime) -> None:
-    """Record that a host leaves the freepool, and end all other runs on it."""
+    """Record that a host leaves the freepool. No reservation has the host any more."""
     those = freepool_runs.update().where(freepool_runs.c.host_id == host_id)
     tx.execute(those.where(freepool_runs.c.ended_at.is_(None)).values(ended_at=now))
 
 
 def between(tx: Tx, start: datetime, stop: datetime, most: int) -> list[FreepoolRun]:
-    """Return at most ``most`` runs that overlap a period, ordered by their beginnings."""
+    """Return at most ``most`` runs that overlap a period, ordered by their beginnings.
+
+    A run is the time that a host was in the freepool, or that a reservation had the host.
+    """
     ended = freepool_runs.c.ended_at
     query = (
         sa.select(*records.columns(freepool_runs, FreepoolRun))

@@ -42,7 +42,7 @@ _WINDOWS_OF = _WINDOWS.where(hosts.c.provider_id.in_(IDS))
 def add(tx: Tx, reservation: int, units: Mapping[int, int]) -> None:
     """Add holds of a reservation, given as units by host.
 
-    It must not have holds on these hosts yet.
+    The reservation must not have holds on these hosts yet.
     """
     rows = [
         {"reservation_id": reservation, "host_id": host, "units": count, "is_active": False}
@@ -67,7 +67,7 @@ def activate(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
 def windows(tx: Tx, providers: Collection[ProviderId] | None) -> list[HeldWindow]:
     """Return the holds of leases that are not over, on these providers or on all providers.
 
-    They are ordered by host and start.
+    The holds are ordered by host and start.
     """
     rows: list[Any] = (
         list(tx.execute(_WINDOWS).all())

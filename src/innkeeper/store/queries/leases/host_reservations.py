@@ -29,7 +29,8 @@ class HostReservation(NamedTuple):
 class HostReservationFilter(NamedTuple):
     """The ids of a lease and of a reservation to select.
 
-    ``None`` selects all. If both are ``None``, reservations of leases that are over are left out.
+    ``None`` selects all. If both ids are ``None``, reservations of leases that are over are left
+    out.
     """
 
     lease_uuid: str | None = None
@@ -37,7 +38,7 @@ class HostReservationFilter(NamedTuple):
 
     @property
     def is_any(self) -> bool:
-        """Whether both are ``None``."""
+        """Whether both ids are ``None``."""
         return self.lease_uuid is None and self.reservation_uuid is None
 
 
@@ -56,7 +57,8 @@ _RESERVATIONS = (
 def host_ids(tx: Tx, wanted: HostReservationFilter, *, after: int, limit: int) -> list[int]:
     """Return a page of hosts after the row ``after``, ordered by row id.
 
-    A filter selects the hosts of its lease or reservation. Without one, all hosts are listed.
+    A filter with a lease or reservation selects only the hosts that are held for it. Without such a
+    filter, all hosts are listed.
     """
     if wanted.is_any:
         query = sa.select(freepool_hosts.c.host_id).where(freepool_hosts.c.host_id > after)

@@ -257,8 +257,8 @@ def due(tx: Tx, kind: str, now: datetime, most: int) -> list[str]:
     """Return the leases whose event of this kind is due and not done.
 
     Waiting events come before begun ones, so that events that wait for an unreachable agent do not
-    delay the others. Otherwise, the order is by due time. Of leases that are over, only ends are
-    returned.
+    delay the others. Events of equal state are in the order of their due times. Of leases that are
+    over, only ends are returned.
     """
     query = _DUE
     if kind != LeaseEventKind.END:

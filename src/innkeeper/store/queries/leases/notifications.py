@@ -50,7 +50,7 @@ def due(
 def beyond(tx: Tx, kept: int, most: int, *, but: str) -> list[int]:
     """Return at most ``most`` of the oldest notifications, except the newest ``kept``.
 
-    Those of the type ``but`` do not count.
+    Notifications of the type ``but`` are neither returned nor counted.
     """
     of_others = sa.select(lease_notifications.c.id).where(lease_notifications.c.event_type != but)
     newest = of_others.order_by(lease_notifications.c.id.desc())

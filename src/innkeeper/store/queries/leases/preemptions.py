@@ -87,9 +87,10 @@ _DELETE = preemptions.delete().where(preemptions.c.server_uuid.in_(IDS))
 
 
 def needed(tx: Tx, until: datetime) -> dict[int, datetime]:
-    """Return the hosts that leases need until a moment and do not have yet, or that leave by then.
+    """Return the hosts that must be empty by ``until``, for a lease or to leave the freepool.
 
-    With each host comes the time from which it is needed.
+    The result maps each host to the time from which it must be empty. Hosts that their lease
+    already has are left out.
     """
     found: dict[int, datetime] = {}
     for query in (_NEEDED, _LEAVING):
@@ -103,7 +104,9 @@ def threatened(
 ) -> list[ThreatenedServer]:
     """Return the preemptible servers on these hosts.
 
-    The hosts are read in groups, and each group's servers are sorted, oldest first.
+    ``needs`` has the time from which each host is needed. An agent that was not seen since
+    ``seen_since`` counts as down. The hosts are read in groups. Within a group, the oldest servers
+    come first.
     """
     return [
         ThreatenedServer(
@@ -123,7 +126,7 @@ def _on(tx: Tx, host_ids: Iterable[int]) -> Sequence[Any]:
 
 
 def hosts_with(tx: Tx, host_ids: Collection[int]) -> set[int]:
-    """Return those of these hosts of the freepool with preemptible servers, or remains of moves."""
+    """Return those of these hosts that have a preemptible server, or an open migration of one."""
     found = {row.id for row in _on(tx, host_ids) if is_preemptible(row.flavor["extra_specs"])}
     for host_id, *flavors in by_ids.rows(tx, _MOVES, host_ids):
         if any(is_preemptible(each["extra_specs"]) for each in flavors):
@@ -134,7 +137,7 @@ def hosts_with(tx: Tx, host_ids: Collection[int]) -> set[int]:
 def to_confirm(tx: Tx, host_ids: Collection[int]) -> list[ServerId]:
     """Return servers whose moves from these hosts could be confirmed now.
 
-    They were preemptible, and the hosts are in the freepool.
+    Only servers that were preemptible before the move, and hosts of the freepool, count.
     """
     rows = by_ids.rows(tx, _FINISHED, host_ids)
     return [ServerId(uuid) for uuid, old in rows if is_preemptible(old["extra_specs"])]
@@ -150,7 +153,7 @@ def everywhere(tx: Tx) -> dict[ServerId, str | None]:
 
 
 def taken_hosts(tx: Tx) -> set[str]:
-    """Return the hosts of which something was handed over to a lease that is not over."""
+    """Return the hosts that a lease has now, wholly or in part, unless the lease is over."""
     query = (
         sa.select(hosts.c.name)
         .join(holds, holds.c.host_id == hosts.c.id)
@@ -167,7 +170,7 @@ def warned(tx: Tx) -> dict[ServerId, Preemption]:
 
 
 def add(tx: Tx, rows: Collection[Preemption]) -> None:
-    """Record warnings, in place of earlier ones to the same servers."""
+    """Record warnings. They replace earlier warnings to the same servers."""
     remove(tx, [each.server_uuid for each in rows])
     values = [
         {

@@ -1,4 +1,4 @@
-"""Queries for servers in slots of reservations, which are found by their allocations."""
+"""Queries for servers in slots of reservations. A server's allocations show its slots."""
 
 from __future__ import annotations
 

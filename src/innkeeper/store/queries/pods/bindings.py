@@ -36,7 +36,7 @@ class BindingSearch:
 def add(tx: Tx, binding: PodBinding) -> None:
     """Insert an active binding.
 
-    The database refuses it if another writer took the number of the binding, or bound the project.
+    The database refuses the row if another writer took the same number or bound the project.
     """
     values = records.values(binding, but=("id",))
     keys = {
@@ -59,7 +59,10 @@ def by_uuid(tx: Tx, uuid: str) -> PodBinding | None:
 
 
 def active(tx: Tx, project_id: str, group: str) -> list[PodBinding]:
-    """Return the active bindings of a project and group, the oldest chain of moves first."""
+    """Return the active bindings of a project and group.
+
+    A binding that replaces another one belongs to the same chain. The oldest chain comes first.
+    """
     rows = _ACTIVE.rows(tx, {"key": group_key(project_id, group)})
     return [PodBinding(*row) for row in rows]
 

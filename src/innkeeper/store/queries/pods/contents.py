@@ -1,4 +1,4 @@
-"""Sums up, by project, the resources in pods as the routings tell them."""
+"""Sums up the resources in pods by project. The routings are the source of the sums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from innkeeper.store.transactions import Tx
 _C = pod_routings.c
 _NUMBER = sa.func.coalesce(_C.number, 1)
 _IS_THERE = ~_C.top_id.startswith(MAY_TAKE)
-"""Leaves out notes about requests that may still arrive: they are no resources yet."""
+"""Leaves out routings for requests that may still arrive, because no resource exists for them
+yet."""
 
 
 def _sum(value: Any, *conditions: Any) -> sa.ColumnElement[Any]:
@@ -39,7 +40,10 @@ _SUMS = (
 def by_project(
     tx: Tx, pod_id: int, *, after: str = "", limit: int | None = None
 ) -> list[PodContents]:
-    """Return what the projects have in a pod, in the order of their ids."""
+    """Return what projects have in a pod, in the order of the projects' ids.
+
+    Only projects with an id above ``after`` are returned, and at most ``limit``.
+    """
     query = sa.select(_C.project_id, *_SUMS).where(_C.pod_id == pod_id, _C.project_id > after)
     query = query.where(_IS_THERE).group_by(_C.project_id).order_by(_C.project_id).limit(limit)
     return list(_contents(tx, query))

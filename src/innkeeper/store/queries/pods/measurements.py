@@ -34,7 +34,7 @@ def count_placed(
 ) -> None:
     """Set the amounts that were placed since a measurement.
 
-    Nothing changes if another writer has set them after ``since`` was read.
+    Nothing changes if another writer has set these amounts after ``since`` was read.
     """
     tx.execute(
         pod_measurements.update().where(

@@ -37,12 +37,12 @@ def change(tx: Tx, uuid: str, **values: Any) -> bool:
 
 
 def record(tx: Tx, uuid: str, health: PodHealth) -> None:
-    """Set what a poll found out."""
+    """Set the columns that show the result of a poll."""
     change(tx, uuid, **records.values(health))
 
 
 def remove(tx: Tx, pod: Pod) -> None:
-    """Delete a pod and its measurements. Bindings that have ended stay, without its row id."""
+    """Delete a pod and its measurements. Ended bindings are kept, without the pod's row id."""
     ended = pod_bindings.update().where(pod_bindings.c.pod_id == pod.id)
     tx.execute(ended.where(pod_bindings.c.ended_at.is_not(None)), {"pod_id": None})
     tx.execute(pod_measurements.delete().where(pod_measurements.c.pod_id == pod.id))
@@ -61,12 +61,12 @@ def by_id(tx: Tx, row_id: int) -> Pod | None:
 
 
 def by_ids(tx: Tx, ids: Collection[int]) -> Mapping[int, Pod]:
-    """Return the pods with these row ids. There are few pods."""
+    """Return the pods with these row ids. All pods are read, because there are few."""
     return {each.id: each for each in every(tx) if each.id in ids}
 
 
 def named(tx: Tx, pod_name: str) -> bool:
-    """Return whether a pod has this name. Whether case counts depends on the database."""
+    """Return whether a pod has this name. Some databases ignore the case of letters."""
     return tx.execute(sa.select(pods.c.id).where(pods.c.pod_name == pod_name)).first() is not None
 
 

@@ -171,7 +171,7 @@ def page(
 
 
 def of_resource(tx: Tx, top_id: str, resource_type: str) -> Sequence[PodRouting]:
-    """Return the routings of a resource, in any pod. The id may be one that a pod made up."""
+    """Return the routings of a resource in all pods. Several pods may use the same id."""
     if NUL in top_id:
         return ()
     wanted = {"wanted_id": top_id, "wanted_type": resource_type}
@@ -179,7 +179,7 @@ def of_resource(tx: Tx, top_id: str, resource_type: str) -> Sequence[PodRouting]
 
 
 def of_resources(tx: Tx, top_ids: Iterable[str], resource_type: str) -> Sequence[PodRouting]:
-    """Return the routings of these resources, in any pod."""
+    """Return the routings of these resources in all pods."""
     query = _ROWS.where(_C.top_id.in_(IDS), _C.resource_type == resource_type)
     return [PodRouting(*row) for row in by_ids.rows(tx, query, _without(NUL, top_ids))]
 
@@ -203,7 +203,7 @@ def has_type(tx: Tx, type_uuid: str) -> bool:
 
 
 def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]:
-    """Return the row ids of the pods with a project's resources; with ``None``, of all projects.
+    """Return the row ids of the pods with resources of a project; ``None`` means any project.
 
     Routings that no pod has confirmed do not count.
     """
@@ -226,12 +226,12 @@ def homes(
 
 
 def _without(sign: str, ids: Iterable[str]) -> list[str]:
-    """Return the ids without this character.
+    """Return those ids that do not contain ``sign``.
 
-    A pod may list any text as an id, and PostgreSQL refuses every query with a NUL.
+    Pods may list any text as an id. For example, PostgreSQL refuses a query with a NUL in an id.
     """
     found = list(ids)
-    # The usual case, in which no id is looked at by itself.
+    # The usual case: one test for all ids, instead of one for each.
     return found if sign not in "".join(found) else [each for each in found if sign not in each]
 
 
@@ -249,9 +249,10 @@ _LOOKED_AT = (_C.updated_at, _C.id)
 
 
 def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
-    """Return the open routings to these pods, those that were checked longest ago first.
+    """Return the open routings to these pods.
 
-    The pod has not confirmed them, or deletes or changes their resource.
+    A routing is open if the pod has not confirmed the resource yet, or not its deletion or change.
+    The routings that were checked longest ago come first.
     """
     query = _ROWS.join(_OPEN, _IS_OPEN).where(_POD.in_(pod_ids))
     query = query.order_by(*_LOOKED_AT).limit(limit)
@@ -288,10 +289,10 @@ def members(tx: Tx, group_uuids: Sequence[str]) -> Mapping[str, Sequence[str]]:
 def unused_groups(
     tx: Tx, pod_ids: Sequence[int], before: datetime, limit: int
 ) -> Sequence[PodRouting]:
-    """Return the routings to these pods of server groups that can be removed there.
+    """Return routings of server groups that can be removed from these pods.
 
-    These are deleted groups, and groups without servers in the pod that were not used since a
-    moment.
+    A group can be removed if this service deleted it. It can also be removed if it has no servers
+    in the pod and was not used since ``before``.
     """
     server = pod_routings.alias()
     # As an expression, because SQLite would otherwise read all routings of the pod for each group.
@@ -305,20 +306,20 @@ def unused_groups(
 
 
 def open_with_server(tx: Tx, server_uuid: str) -> Sequence[PodRouting]:
-    """Return the open routings of the volumes that a pod makes for a server, or for a create."""
+    """Return the unconfirmed routings of volumes that a pod makes together with a server."""
     return [PodRouting(*row) for row in _OPEN_WITH.rows(tx, {"wanted_server": server_uuid})]
 
 
 def change_with_server(tx: Tx, server_uuid: str, values: Mapping[str, object]) -> None:
-    """Change columns of the routings of a server's volumes that its pod has confirmed."""
+    """Change columns of the confirmed routings of a server's volumes."""
     new = {f"new_{name}": each for name, each in values.items()}
     _with_server_to(tuple(values)).run(tx, [{"wanted_server": server_uuid, **new}])
 
 
 def drop_notes(tx: Tx, pod_id: int, before: datetime | None = None) -> None:
-    """Delete the notes about volumes of a pod that other projects may still take over.
+    """Delete the notes which say that other projects may still take over volumes of a pod.
 
-    With a time, delete only those that were written before.
+    With ``before``, delete only notes that were written before this time.
     """
     statement = pod_routings.delete().where(_C.pod_id == pod_id, _C.top_id.startswith(MAY_TAKE))
     if before is not None:
@@ -333,7 +334,7 @@ def confirmed(tx: Tx, pod_id: int) -> int:
 
 
 def confirm(tx: Tx, row_id: int, bottom_id: str, now: datetime) -> bool:
-    """Name the resource of an open routing. Return whether the routing was open."""
+    """Set the pod's id of the resource in a routing. Return whether the routing had none yet."""
     new = dict(zip(NAMED, (bottom_id, bottom_id, 1, now), strict=True))
     values = {f"new_{name}": each for name, each in new.items()}
     return _CONFIRM.run(tx, [{"row_id": row_id, **values}]) > 0
@@ -346,10 +347,10 @@ def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
 
 
 def placed(tx: Tx, until: datetime | None = None) -> Mapping[int, Mapping[str, float]]:
-    """Return the amounts placed in each pod that its newest measurement does not count yet.
+    """Return the amounts placed in each pod since the pod's newest measurement, by row id.
 
-    The result has them by the pod's row id, and by kind. Pods that were never measured, or have
-    nothing new, are left out.
+    A pod's amounts are by kind. With ``until``, only placements up to this time count. Pods that
+    were never measured, or have no new placements, are left out.
     """
     found = {}
     rows = _PLACED.rows(tx, {}) if until is None else _PLACED_UNTIL.rows(tx, {"until": until})
@@ -359,7 +360,7 @@ def placed(tx: Tx, until: datetime | None = None) -> Mapping[int, Mapping[str, f
 
 
 def used_by_type(tx: Tx, project_id: str) -> Mapping[str, VolumeUsage]:
-    """Return the usage of a project's volumes by the uuid of the type; without one, by ``""``."""
+    """Return the usage of a project's volumes by type's uuid; ``""`` stands for no type."""
     number = sa.func.coalesce(_C.number, 0)
     size = sa.func.sum(number * sa.func.coalesce(_C.size_gb, 0))
     query = sa.select(_C.type_uuid, sa.func.sum(number), size).group_by(_C.type_uuid)

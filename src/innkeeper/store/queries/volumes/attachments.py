@@ -48,7 +48,7 @@ def of_volumes(tx: Tx, uuids: Collection[str]) -> list[Attachment]:
 
 
 def change(tx: Tx, attachment: Attachment, values: Mapping[str, Any]) -> None:
-    """Update columns. Raises :class:`ConcurrentUpdate` if the attachment changed or is gone."""
+    """Update an attachment. Raises :class:`ConcurrentUpdate` if it changed or is gone."""
     touched = tx.execute(
         volume_attachments.update()
         .where(volume_attachments.c.id == attachment.id)
@@ -80,7 +80,7 @@ def page(
 
 
 def without_server(tx: Tx, before: datetime, limit: int) -> list[Attachment]:
-    """Return attachments made for servers that do not exist, and that are older than ``before``."""
+    """Return attachments that are older than ``before`` and whose server does not exist."""
     exists = sa.exists(
         sa.select(sa.literal(1))
         .where(servers.c.uuid == volume_attachments.c.server_uuid)
@@ -99,7 +99,7 @@ def without_server(tx: Tx, before: datetime, limit: int) -> list[Attachment]:
 def stuck_since(
     tx: Tx, statuses: Collection[str], before: datetime, limit: int
 ) -> list[Attachment]:
-    """Return attachments by agents in these statuses that have not changed since ``before``."""
+    """Return agents' attachments in these statuses that have not changed since ``before``."""
     query = (
         _ROWS.where(volume_attachments.c.origin == AttachOrigin.SERVER)
         .where(volume_attachments.c.status.in_(sorted(statuses)))

@@ -18,7 +18,7 @@ _HELD = sa.func.coalesce(volumes.c.growing_to_gb, volumes.c.size_gb)
 
 
 def unbacked(tx: Tx) -> Rows:
-    """Return volumes whose allocations are not one of their size on their pool.
+    """Return volumes without exactly one allocation that has the right size and pool.
 
     The rows are (uuid, expected amount, amount on the pool, number of allocations).
     """
@@ -41,7 +41,7 @@ def unbacked(tx: Tx) -> Rows:
 
 
 def without_volume(tx: Tx) -> Rows:
-    """Return consumers of the type of volumes that are no volumes, as rows of (uuid,)."""
+    """Return consumers with the type of volumes that are no volumes, as rows of (uuid,)."""
     query = (
         sa.select(consumers.c.uuid)
         .outerjoin(volumes, volumes.c.uuid == consumers.c.uuid)
@@ -54,7 +54,8 @@ def without_volume(tx: Tx) -> Rows:
 def idle(tx: Tx, statuses: Collection[str]) -> Rows:
     """Return volumes in these statuses without a pending order, as rows of (uuid, status).
 
-    A held order counts while the volume is attached, because it is delivered afterwards.
+    A held order counts while the volume is attached, because the order is delivered after the
+    detach.
     """
     attached = sa.select(volume_attachments.c.volume_uuid)
     is_held = (work_orders.c.status == OrderStatus.HELD) & work_orders.c.server_uuid.in_(attached)
@@ -83,7 +84,7 @@ def of_deleted_servers(tx: Tx) -> Rows:
 
 
 def crowded(tx: Tx) -> Rows:
-    """Return volumes with several servers that may have only one, as rows of (uuid, servers).
+    """Return volumes that may have only one server but have several, as rows of (uuid, servers).
 
     Attachments without a server count as servers.
     """

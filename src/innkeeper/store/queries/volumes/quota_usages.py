@@ -73,7 +73,7 @@ def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, dict[str, Volume
 
 
 def of_volumes(tx: Tx, uuids: Collection[str]) -> dict[Counted, VolumeUsage]:
-    """Return with how much these volumes count. This takes longer, the more they are."""
+    """Return the quota usage of these volumes. The duration grows with their number."""
     found: dict[Counted, VolumeUsage] = {}
     for project_id, type_id, number, gigabytes in by_ids.rows(tx, _SUMS_AMONG, sorted(uuids)):
         key = (project_id, type_id)

@@ -1,4 +1,4 @@
-"""Database access for volume types, and for the projects that may use private ones."""
+"""Database access for volume types, and for the projects that may use private types."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def sums_by_pool(tx: Tx) -> dict[ProviderId, VolumeUsage]:
 
 
 def count(tx: Tx, selection: VolumeSelection) -> int:
-    """Return how many volumes meet a selection's conditions that the database can check."""
+    """Return how many volumes meet those conditions of a selection that the database can check."""
     query = sa.select(sa.func.count()).select_from(volumes).where(*_conditions(selection))
     return int(tx.execute(query).scalar() or 0)
 

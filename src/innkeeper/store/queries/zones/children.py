@@ -34,7 +34,7 @@ def change(tx: Tx, uuid: str, **values: Any) -> bool:
 
 
 def record(tx: Tx, uuid: str, state: ChildState) -> None:
-    """Set what a poll found out."""
+    """Set the columns that show the result of a poll."""
     change(tx, uuid, **records.values(state))
 
 

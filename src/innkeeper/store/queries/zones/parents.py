@@ -78,7 +78,7 @@ _SPENT = Prepared(sa.select(hop_ids.c.id).where(hop_ids.c.id == sa.bindparam("re
 
 
 def spend(tx: Tx, hop_id: str, expires_at: datetime) -> None:
-    """Insert the id of a request. Raises :class:`AlreadyExists` if it was inserted just now."""
+    """Insert the id of a request. Raises :class:`AlreadyExists` if the id exists."""
     try:
         _SPEND.run(tx, [{"id": hop_id, "expires_at": expires_at}])
     except sa.exc.IntegrityError as error:

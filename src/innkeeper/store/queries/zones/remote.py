@@ -29,7 +29,8 @@ _ADD = Prepared(zone_servers.insert())
 def add(tx: Tx, servers: Sequence[ZoneServer]) -> None:
     """Insert servers.
 
-    Raises :class:`AlreadyExists` if one of them is known, or if its child was removed.
+    Raises :class:`AlreadyExists` if one of the servers is recorded already, or if the child zone of
+    one was removed.
     """
     if not servers:
         return
@@ -56,7 +57,7 @@ def of_batch(tx: Tx, batch_id: str, project_id: str) -> list[ZoneServer]:
 def set_state(
     tx: Tx, uuids: Collection[str], before: Collection[str], state: str, now: datetime
 ) -> int:
-    """Set the state of those of these servers that are in one of the states ``before``.
+    """Set the state of these servers, if their present state is one of ``before``.
 
     Returns their number.
     """
@@ -71,7 +72,10 @@ def set_state(
 
 
 def decide(tx: Tx, uuids: Collection[str]) -> int:
-    """Mark the boot batch of these servers as decided. Return how many were undecided."""
+    """Record that the boot batch of these servers is complete, or is undone.
+
+    Return how many of the servers did not have this record yet.
+    """
     if not uuids:
         return 0
     query = zone_servers.update().where(zone_servers.c.uuid.in_(list(uuids)))
@@ -117,9 +121,10 @@ _SETTLE_ONE = Prepared(
 
 
 def keep(tx: Tx, uuids: Collection[str], now: datetime) -> int:
-    """Mark the boot batch of these servers as decided, and those as built that are not undone.
+    """Record that the boot batch of these servers is kept, so the servers count as built.
 
-    Returns how many were undecided.
+    Exception: servers that are being undone stay so. If the batch is already decided, nothing
+    changes. Returns the number of changed servers.
     """
     return sum(
         tx.execute(_KEEP, {**_STATES, "ids": part, "now": now}).rowcount
@@ -128,7 +133,7 @@ def keep(tx: Tx, uuids: Collection[str], now: datetime) -> int:
 
 
 def settle(tx: Tx, uuids: Collection[str], now: datetime) -> None:
-    """Do what :func:`keep` does, decided or not. Servers that are being undone stay as they are."""
+    """Do what :func:`keep` does, even if the boot batch is already decided."""
     if len(uuids) == 1:
         # Most boots are of one server, and an IN takes several times as long.
         _SETTLE_ONE.run(tx, [{**_STATES, "requested": next(iter(uuids)), "now": now}])
@@ -138,7 +143,7 @@ def settle(tx: Tx, uuids: Collection[str], now: datetime) -> None:
 
 
 def touch(tx: Tx, uuids: Collection[str], now: datetime, least: int) -> int:
-    """Set the time of change of those of these servers whose ``batch_min`` is at least ``least``.
+    """Set ``updated_at`` of these servers, if their ``batch_min`` is at least ``least``.
 
     Returns their number.
     """
@@ -149,7 +154,7 @@ def touch(tx: Tx, uuids: Collection[str], now: datetime, least: int) -> int:
 
 
 def set_amounts(tx: Tx, uuid: str, vcpus: int, memory_mb: int) -> None:
-    """Set the amounts of a server, which a resize changed."""
+    """Set the amounts of a server after a resize."""
     query = zone_servers.update().where(zone_servers.c.uuid == uuid)
     tx.execute(query, {"vcpus": vcpus, "memory_mb": memory_mb})
 
@@ -161,7 +166,11 @@ def remove(tx: Tx, uuids: Collection[str]) -> None:
 
 
 def undecided(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
-    """Return servers of undecided batches that did not change since ``before``, oldest first."""
+    """Return servers of undecided boot batches that did not change since ``before``.
+
+    A batch is undecided until this zone knows whether to keep or to undo it. The servers that
+    changed longest ago come first.
+    """
     may_be_open = (ZoneServerState.UNDOING, ZoneServerState.DELETING)
     is_open = (zone_servers.c.state == ZoneServerState.BUILDING) | (
         zone_servers.c.state.in_(may_be_open) & (zone_servers.c.batch_min > 0)
@@ -170,13 +179,19 @@ def undecided(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
 
 
 def undone(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
-    """Return servers that are being undone, of batches that are decided; see :func:`undecided`."""
+    """Return servers that are being undone after the decision about their boot batch.
+
+    Time and order are as in :func:`undecided`.
+    """
     is_undone = (zone_servers.c.state == ZoneServerState.UNDOING) & (zone_servers.c.batch_min == 0)
     return _oldest(tx, is_undone, before, most)
 
 
 def deleted(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
-    """Return servers that children accepted to delete; see :func:`undecided`."""
+    """Return servers whose deletion a child zone has accepted.
+
+    Time and order are as in :func:`undecided`.
+    """
     return _oldest(tx, zone_servers.c.state == ZoneServerState.DELETING, before, most)
 
 
@@ -240,16 +255,21 @@ def page(tx: Tx, after: ServerId | None, limit: int, child_id: int) -> list[Zone
 
 
 def used(tx: Tx, entry_ids: Collection[str]) -> dict[str, str | None]:
-    """Return the servers of those of these entries that were used, by the id of the entry.
+    """Return, for each of these entries that was used, its server, by the id of the entry.
 
-    It is ``None`` for the id of a server that must not be built.
+    ``entry_ids`` may also contain ids of servers. If such a server must not be built, its id is in
+    the result, with the value ``None``.
     """
     return {entry_id: server_uuid for entry_id, server_uuid in _ENTRIES.rows(tx, entry_ids)}
 
 
 @dataclass(frozen=True, slots=True)
 class UsedEntry:
-    """An entry that made the server, or without one the id of a server that must not be built."""
+    """A used entry with the server that it made, or a server that must not be built.
+
+    ``id`` is the id of the entry. For a server that must not be built, ``id`` is the server's id,
+    and ``server_uuid`` is ``None``.
+    """
 
     id: str
     server_uuid: str | None
