@@ -47,7 +47,10 @@ class PodVerdict:
 
 
 def choose(policy: PodPolicy, pods: PodTable, request: PodRequest) -> Pod | None:
-    """Return the first bound pod that passes, or else the best pod; ``None`` if no pod passes."""
+    """Return the first bound pod that passes all filters, or else the best pod that passes.
+
+    If no pod passes, return ``None``.
+    """
     left: Mask = np.ones(pods.row_count, dtype=np.bool_)
     for _, mask in masks(policy.filters, pods, request):
         left &= mask

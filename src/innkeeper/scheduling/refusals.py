@@ -28,7 +28,7 @@ NEAREST_TURNS = 2**48
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """The rejections of all hosts by all filters.
+    """Which filters reject which hosts.
 
     ``columns`` has, for each filter, the mask of the hosts that it rejects; None if the filter does
     not apply. ``counts`` has the number of rejecting filters by host.

@@ -91,7 +91,7 @@ def is_nameless(word: str) -> bool:
 def find(hosts: HostTable, spec: RequestSpec, rows: Rows, word: str) -> Operand | None:
     """Return a variable's values in these rows; None if the variable is unknown.
 
-    Also return None if the values are not maintained.
+    Also return None if the table does not maintain the values.
     """
     measure = NUMBERS.get(word) or (COUNTS.get(word) if hosts.knows_servers else None)
     if measure is not None:

@@ -69,8 +69,9 @@ class VolumeDecision:
 class PoolChooser:
     """Chooses pools for volumes on one host table.
 
-    Between two choices, only the amounts in the table may change. Always true: the filters that
-    read no amounts run once for all volumes with the same demands.
+    Between two choices, only the amounts in the table may change.
+
+    Always true: the filters that read no amounts run once for all volumes with the same demands.
     """
 
     def __init__(self, hosts: HostTable) -> None:

@@ -380,7 +380,7 @@ class HostTable(AmountTable):
             self._move(provider_id, 1)
 
     def expect_no_claim(self, providers: Iterable[ProviderId]) -> None:
-        """Undo :meth:`expect_claim` for a rejected claim. Begin with the latest expected claim."""
+        """Undo :meth:`expect_claim` for a rejected claim. Undo the latest expected claim first."""
         for provider_id in providers:
             self._move(provider_id, -1)
 

@@ -139,7 +139,7 @@ class Dedications:
         return [each for each in found if each is not None]
 
     def open_rows(self, allowed: Collection[int], codes: Codes, is_open: Mask) -> Indexes:
-        """Return the rows of open hosts with one of these codes, in order."""
+        """Return the rows of hosts with one of these codes that take new servers, in order."""
         rows = [self._open_rows(code, codes, is_open) for code in allowed]
         return rows[0] if len(rows) == 1 else np.unique(np.concatenate([NO_ROWS, *rows]))
 

@@ -77,7 +77,7 @@ class PodTable:
 
 
 def _amounts(pod: Pod, kind: str, usage: Usage) -> tuple[float, float, float]:
-    """Return the capacity, the limit and the used amount of a kind."""
+    """Return, by pod, the capacity, the limit and the used amount of a kind."""
     told = usage.get(kind)
     if told is None:
         return np.inf, np.inf, 0.0

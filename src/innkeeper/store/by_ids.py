@@ -41,7 +41,7 @@ def rows(tx: Tx, query: sa.Select[Any], ids: Iterable[Any]) -> list[Any]:
 
 
 def narrowed(tx: Tx, query: sa.Select[Any], column: sa.ColumnElement[Any], only: Only) -> Rows:
-    """Return those rows of a query that have a ``column`` in ``only``."""
+    """Return those rows of a query whose ``column`` has a value in ``only``."""
     if only is None:
         return list(tx.execute(query).all())
     return rows(tx, query.where(column.in_(IDS)), only)

@@ -38,7 +38,7 @@ class LimitTable:
         tx.execute(self._table.insert(), rows)
 
     def delete(self, tx: Tx, project_id: str, resources: Collection[str] | None = None) -> None:
-        """Reset a project's limits for these resources to the defaults; with ``None``, for all."""
+        """Reset a project's limits for these resources to the defaults; ``None`` resets all."""
         statement = self._table.delete().where(self._table.c.project_id == project_id)
         if resources is not None:
             statement = statement.where(self._table.c.resource.in_(sorted(resources)))

@@ -89,7 +89,7 @@ def _breadth_first(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
 
 
 def _plain_rows(table: ProviderTable, query: CandidateQuery, slots: Slots) -> Rows | None:
-    """Return, for each tree, the row that is the only option for all slots, or ``NO_ROW``.
+    """Return, for each tree, the one row that is the only option of every slot, or ``NO_ROW``.
 
     Return None for queries with several groups, because the choices of groups depend on each other.
     """

@@ -1,4 +1,4 @@
-"""Keep only hosts with enough free capacity for the request, of their own or in their pools."""
+"""Keep only hosts with enough free capacity for the request, either their own or in pools."""
 
 from __future__ import annotations
 

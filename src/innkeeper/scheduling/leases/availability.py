@@ -1,7 +1,9 @@
 """Says when units of a demand are free: how many at each time, from when on, and for how long.
 
 A *demand* is what one reservation of a lease asks for. A *unit* is a whole host, or a slot on a
-host. Always true: the answers are exact for a single demand. They agree with
+host.
+
+Always true: the answers are exact for a single demand. They agree with
 :func:`innkeeper.scheduling.leases.choosing.choose`.
 """
 
@@ -48,7 +50,7 @@ def earliest(
     ignored: Collection[int] = (),
     grain: int = 1,
 ) -> int | None:
-    """Return the earliest of these starts at which a window fits the demand; None without any.
+    """Return the earliest start at which the demand fits for a whole window; None without any.
 
     Times are in microseconds. The result is the beginning of ``starts``, or a multiple of
     ``grain``.

@@ -20,7 +20,7 @@ Units = npt.NDArray[np.int64]
 class Room:
     """The room for more units of a demand, by row of the calendar.
 
-    ``free`` is the number of units that fit, ``is_used`` is True where other reservations use the
+    ``free`` is the number of units that fit. ``is_used`` is True where other reservations use the
     host. ``is_kept`` is True where the reservation itself has the host now. Among equal rows, rows
     with lower ``ranks`` are taken first.
     """

@@ -25,7 +25,7 @@ Group = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """The demands of a lease, and what the calendar has for them in the window.
+    """The demands of a lease, and the state of the calendar's hosts in the window.
 
     ``preferred`` and ``ranks`` have a value by row of the calendar. ``is_usable`` and ``meets``
     have a value by demand and row. ``meets`` is True where the host satisfies the requirements.

@@ -89,7 +89,7 @@ def _fits(
 
 
 def _next_change(calendar: Calendar, at: int, search: WindowSearch) -> int | None:
-    """Return the first whole minute after ``at`` at which more units may be free."""
+    """Return the first whole minute after ``at`` at which more units may be free than at ``at``."""
     ends = calendar.hold_ends + search.cleaning
     later = ends[(ends > at) & (ends < search.before)]
     return -(-int(np.min(later)) // MINUTE) * MINUTE if later.size else None

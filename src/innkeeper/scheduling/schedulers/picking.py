@@ -193,9 +193,9 @@ def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int |
     """Draw one of the ``draw_from`` best places.
 
     If several places are tied for the last ranks, each of them is equally likely to get these
-    ranks. Return a pair. Its first value is the drawn place, or None if no host is left. If only
-    places with the best weight took part in the draw, its second value has these places. Otherwise,
-    the second value is empty.
+    ranks. Return the drawn place, or None if no host is left, and an array. The array has all
+    places with the best weight, if only such places took part in the draw. Otherwise, the array is
+    empty.
     """
     # Up to tens of thousands of hosts, ``max`` takes longer: it calls a Python function first.
     least = weights[weights.argmax()] if weights.shape[0] else GONE

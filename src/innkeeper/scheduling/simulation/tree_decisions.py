@@ -46,8 +46,8 @@ class TreeOptions:
     """Options of decisions in a tree.
 
     Zones see the state of ``lag_s`` seconds ago. The answer of a child zone is late with the
-    probability ``late``, and is then ignored. If an offer was stale and servers are left, all zones
-    are asked again, at most ``attempts_max`` times.
+    probability ``late``. A late answer is ignored. If an offer was stale and servers are left, all
+    zones are asked again, at most ``attempts_max`` times.
     """
 
     lag_s: float = 0.0

@@ -104,7 +104,7 @@ class Workload:
         return np.bincount(self.shape_codes, minlength=len(self.shapes))
 
     def commonest(self) -> ServerShape:
-        """Return the most frequent shape, or the first of several equally frequent shapes."""
+        """Return the most frequent shape of server. Of equally frequent shapes, the first wins."""
         return self.shapes[int(self.per_shape().argmax())]
 
 

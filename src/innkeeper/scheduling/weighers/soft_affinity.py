@@ -22,7 +22,7 @@ class SoftAffinityWeigher:
         self._policy, self._sign = policy, sign
 
     def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-        """Return the number of members on each host, negated if members should be apart."""
+        """Return the number of members on each host, negated for anti-affinity."""
         counts: Weights = np.zeros(hosts.host_count)
         members = {} if spec.group is None else spec.group.members
         there = [name for name in members if name in hosts.index_by_name]

@@ -73,7 +73,7 @@ class Backend(Protocol):
     def begin_reading(self, tx: sa.Connection) -> None:
         """Begin a transaction that only reads.
 
-        The caller does this before all statements of the transaction.
+        The caller calls this method before all statements of the transaction.
         """
 
     def begin_writing(self, tx: sa.Connection, *, takes_turn: bool) -> None:

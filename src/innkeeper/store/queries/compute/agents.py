@@ -84,5 +84,5 @@ def among(tx: Tx, agent_ids: Collection[AgentId]) -> dict[AgentId, Agent]:
 
 
 def mark_seen(tx: Tx, agent_ids: Collection[AgentId], now: datetime) -> None:
-    """Record that these agents called."""
+    """Record that these agents sent a request now."""
     by_ids.run(tx, agents.update().where(agents.c.id.in_(IDS)).values(last_seen_at=now), agent_ids)

@@ -212,7 +212,7 @@ _MARK_REPORTED = hosts.update().where(hosts.c.id.in_(IDS)).values(reported_at=sa
 
 
 def mark_reported(tx: Tx, host_ids: Sequence[int], now: datetime) -> None:
-    """Record that hosts were reported now, whether anything changed or not."""
+    """Record that hosts were reported now, even if nothing in the report changed."""
     for part in by_ids.parts(host_ids):
         tx.execute(_MARK_REPORTED, {"ids": part, "now": now})
 

@@ -215,7 +215,7 @@ def mark_kept(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]], now: datetim
 
 
 def mark_deleted(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
-    """Mark servers as deleted. Of concurrent transactions that mark a server, only one succeeds."""
+    """Mark servers as deleted. If several transactions mark the same server, only one succeeds."""
     _mark(tx, _DELETED, uuids, now)
 
 

@@ -27,7 +27,7 @@ class FreepoolRow(NamedTuple):
 
 
 class HostHolder(NamedTuple):
-    """A reservation that holds a host, and whether its lease is running or over."""
+    """A reservation that holds a host, and whether the reservation's lease is running or over."""
 
     reservation: str
     is_running: bool

@@ -64,7 +64,7 @@ def end(tx: Tx, reservation: str, host_ids: Collection[int], now: datetime) -> N
 
 
 def leave(tx: Tx, host_id: int, now: datetime) -> None:
-    """Record that a host leaves the freepool. No reservation has the host any more."""
+    """Record that a host leaves the freepool, and that no reservation has the host any more."""
     those = freepool_runs.update().where(freepool_runs.c.host_id == host_id)
     tx.execute(those.where(freepool_runs.c.ended_at.is_(None)).values(ended_at=now))
 

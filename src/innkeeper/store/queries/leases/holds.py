@@ -53,13 +53,13 @@ def add(tx: Tx, reservation: int, units: Mapping[int, int]) -> None:
 
 
 def set_units(tx: Tx, reservation: int, host: int, units: int) -> None:
-    """Change the units of one hold."""
+    """Change the number of units of one hold."""
     own = holds.update().where(holds.c.reservation_id == reservation, holds.c.host_id == host)
     tx.execute(own.values(units=units))
 
 
 def activate(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
-    """Record that these hosts, or their slots, were handed over to a reservation."""
+    """Record that a reservation now has these hosts, or the slots that it holds on them."""
     those = holds.update().where(holds.c.reservation_id == reservation, holds.c.host_id.in_(IDS))
     by_ids.run(tx, those.values(is_active=True), host_ids)
 

@@ -89,8 +89,8 @@ _DELETE = preemptions.delete().where(preemptions.c.server_uuid.in_(IDS))
 def needed(tx: Tx, until: datetime) -> dict[int, datetime]:
     """Return the hosts that must be empty by ``until``, for a lease or to leave the freepool.
 
-    The result maps each host to the time from which it must be empty. Hosts that their lease
-    already has are left out.
+    The result maps each host to the time from which it must be empty. Hosts that the lease already
+    has are left out.
     """
     found: dict[int, datetime] = {}
     for query in (_NEEDED, _LEAVING):

@@ -132,7 +132,7 @@ def orphans(tx: Tx) -> list[tuple[str, str]]:
 _IS_SETTLED = pclouds.c.rolled_out_to.is_(None) | (
     pcloud_hosts.c.host_id <= pclouds.c.rolled_out_to
 )
-"""The condition that a host has its pcloud's current ratios."""
+"""The condition that a host has the current ratios of the host's pcloud."""
 
 
 def ratios(

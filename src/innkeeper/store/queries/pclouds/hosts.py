@@ -95,7 +95,7 @@ def counts(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
 
 
 def behind(tx: Tx, pcloud: int, row: int, limit: int) -> list[int]:
-    """Return the row ids of a pcloud's hosts after a row, sorted."""
+    """Return the row ids of a pcloud's hosts that are above a row id, sorted."""
     query = sa.select(pcloud_hosts.c.host_id).where(
         pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.host_id > row
     )
@@ -104,7 +104,7 @@ def behind(tx: Tx, pcloud: int, row: int, limit: int) -> list[int]:
 
 
 def count_behind(tx: Tx, pcloud: int, row: int) -> int:
-    """Return the number of a pcloud's hosts after a row."""
+    """Return the number of a pcloud's hosts whose row ids are above a row id."""
     query = sa.select(sa.func.count()).select_from(pcloud_hosts)
     query = query.where(pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.host_id > row)
     return int(tx.execute(query).scalar_one())
@@ -124,7 +124,7 @@ def counts_behind(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
 
 
 def replaced(tx: Tx) -> list[PcloudHost]:
-    """Return all hosts that another host replaces."""
+    """Return all hosts of pclouds that are being replaced by another host."""
     query = _HOSTS.where(pcloud_hosts.c.is_replaced.is_(sa.true()))
     return [PcloudHost(*row) for row in tx.execute(query.order_by(pcloud_hosts.c.host_id))]
 
@@ -141,7 +141,7 @@ def provider_ids(tx: Tx, pcloud: int) -> list[ProviderId]:
 
 
 def units_of(tx: Tx, project_id: str) -> int:
-    """Return the sum of the units of the hosts in all pclouds of a project."""
+    """Return the sum of the units of all hosts in a project's pclouds."""
     query = (
         sa.select(sa.func.coalesce(sa.func.sum(pcloud_hosts.c.units), 0))
         .join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)

@@ -119,7 +119,7 @@ def insert(tx: Tx, kind: NameKind, name: str, now: datetime) -> None:
 
 
 def rename(tx: Tx, kind: NameKind, row_id: int, name: str, now: datetime) -> None:
-    """Change a name. References to its row remain valid."""
+    """Change a name. References to the row of the name remain valid."""
     table = _TABLES[kind]
     tx.execute(table.update().where(table.c.id == row_id).values(name=name, updated_at=now))
 

@@ -73,7 +73,10 @@ def traits_of(tx: Tx, provider_id: ProviderId) -> list[NamedThing]:
 
 
 def aggregates_of(tx: Tx, provider_id: ProviderId) -> dict[str, int]:
-    """Return the uuids and positions of a provider's aggregates, in the order of joining."""
+    """Return the uuids of a provider's aggregates with their positions, lowest position first.
+
+    The aggregate with the highest position was joined last.
+    """
     return {uuid: position for uuid, position in tx.execute(_AGGREGATES, {"provider": provider_id})}
 
 
@@ -86,7 +89,11 @@ def aggregates_of_all(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, d
 
 
 def join_aggregate(tx: Tx, aggregate: str, positions: Mapping[ProviderId, int]) -> None:
-    """Add providers to an aggregate, each with the position that the aggregate has there."""
+    """Add providers to an aggregate.
+
+    Each provider comes with a position. It orders the aggregates of this provider: the aggregate
+    with the highest position was joined last.
+    """
     rows = [
         {"resource_provider_id": each, "aggregate_uuid": aggregate, "position": position}
         for each, position in positions.items()

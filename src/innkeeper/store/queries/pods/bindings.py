@@ -74,7 +74,7 @@ def last_sequence(tx: Tx, project_id: str, group: str) -> int:
 
 
 def ended_at(tx: Tx, project_id: str, group: str, az_name: str) -> datetime | None:
-    """Return when the last binding of a project and group in an availability zone ended."""
+    """Return the end of the last binding of a project and group in an availability zone."""
     query = sa.select(sa.func.max(_C.ended_at))
     query = query.where(_C.group_key == group_key(project_id, group), _C.az_name == az_name)
     return tx.execute(query).scalar()

@@ -1,4 +1,4 @@
-"""Database access for pods, and for what polls found out about them."""
+"""Database access for pods, and for the results of polling pods."""
 
 from __future__ import annotations
 

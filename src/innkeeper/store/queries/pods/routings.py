@@ -171,7 +171,7 @@ def page(
 
 
 def of_resource(tx: Tx, top_id: str, resource_type: str) -> Sequence[PodRouting]:
-    """Return the routings of a resource in all pods. Several pods may use the same id."""
+    """Return the routings of a resource in all pods. The id may be any text, even with a NUL."""
     if NUL in top_id:
         return ()
     wanted = {"wanted_id": top_id, "wanted_type": resource_type}
@@ -216,7 +216,7 @@ def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]
 def homes(
     tx: Tx, resource_type: str, ids: Iterable[str]
 ) -> Sequence[tuple[PodHome, Sequence[str]]]:
-    """Return the homes of these resources, each with the ids of its resources.
+    """Return where these resources live. Resources with equal homes are in one item of the result.
 
     Resources that no pod has confirmed are left out.
     """

@@ -1,4 +1,4 @@
-"""Database access for child zones, and what polls found out about them."""
+"""Database access for child zones, and for the results of polling child zones."""
 
 from __future__ import annotations
 

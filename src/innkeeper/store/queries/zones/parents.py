@@ -41,7 +41,7 @@ def change(tx: Tx, uuid: str, **values: Any) -> bool:
 
 
 def set_ancestors(tx: Tx, uuid: str, ancestors: Sequence[str]) -> None:
-    """Set the ids of the zones above a zone parent. They are never cached."""
+    """Set the ids of the zones above a zone parent. These ids are never cached."""
     query = zone_parents.update().where(zone_parents.c.uuid == uuid)
     tx.execute(query, {"ancestors": list(ancestors)})
 

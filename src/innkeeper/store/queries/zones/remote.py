@@ -59,7 +59,7 @@ def set_state(
 ) -> int:
     """Set the state of these servers, if their present state is one of ``before``.
 
-    Returns their number.
+    Returns the number of changed servers.
     """
     if not uuids:
         return 0
@@ -72,9 +72,9 @@ def set_state(
 
 
 def decide(tx: Tx, uuids: Collection[str]) -> int:
-    """Record that the boot batch of these servers is complete, or is undone.
+    """Record that it is decided whether to keep or to undo the boot batch of these servers.
 
-    Return how many of the servers did not have this record yet.
+    Return the number of these servers whose batch was undecided until now.
     """
     if not uuids:
         return 0
@@ -145,7 +145,7 @@ def settle(tx: Tx, uuids: Collection[str], now: datetime) -> None:
 def touch(tx: Tx, uuids: Collection[str], now: datetime, least: int) -> int:
     """Set ``updated_at`` of these servers, if their ``batch_min`` is at least ``least``.
 
-    Returns their number.
+    Returns the number of changed servers.
     """
     if not uuids:
         return 0
@@ -286,5 +286,5 @@ def use_many(tx: Tx, used_: Sequence[UsedEntry]) -> None:
 
 
 def prune_entries(tx: Tx, now: datetime) -> int:
-    """Delete some entries that have expired. Return their number."""
+    """Delete some expired entries. Return the number of deleted entries."""
     return pruning.delete_some(tx, used_entries, used_entries.c.expires_at <= now)
