@@ -1,6 +1,6 @@
 """Takes the amounts of planned servers from the host table, and gives them back.
 
-This is called virtual depletion: it changes the table in memory, not the store.
+This *virtual depletion* changes the table in memory, not the store.
 
 Always true: :func:`give_back` is the exact inverse of :func:`take`.
 """
@@ -68,8 +68,8 @@ def give_back(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
 class Aside:
     """A context manager that gives the amounts of entries back to the table during its block.
 
-    At the end of the block, the amounts are taken again. Both changes are recorded as edits,
-    because code in the block may fill caches from these rows.
+    At the end of the block, the amounts are taken again. All changes are recorded as edits, because
+    code in the block may fill caches from these rows.
     """
 
     def __init__(self, hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> None:

@@ -175,7 +175,7 @@ def _replayed(
 
 
 def _with_member(spec: RequestSpec, host: str) -> RequestSpec:
-    """Return the request for the next server. Its server group has a new member on ``host``."""
+    """Return the request for the next server, with one more group member, on ``host``."""
     group = spec.group
     if group is None:
         return spec

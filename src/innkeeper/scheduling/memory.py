@@ -117,8 +117,8 @@ class Memory:
     def _look_at_borrowers(self, rows: Collection[int], spec: RequestSpec) -> None:
         """Evaluate these rows, and all hosts that a changed pool serves.
 
-        A change of a pool affects the weights of the hosts that it serves. It seldom affects
-        whether a filter removes such a host.
+        A change of a pool affects the weights of the hosts that it serves. Such a change seldom
+        affects which hosts a filter removes.
         """
         hosts = self._hosts
         edited = set(hosts.pools.edits[self._pool_place :])

@@ -236,8 +236,8 @@ def removals(
 ) -> tuple[Removal, ...]:
     """Return how many hosts each filter removed, and why.
 
-    ``with_missing`` also says what was missing. It reads whole columns again, and is not needed
-    after a success.
+    ``with_missing`` also says what was missing. To do so, whole columns are read again. After a
+    success, this is not needed.
     """
     # The halves of a filter are reported as one filter.
     counts: dict[str, int] = {}

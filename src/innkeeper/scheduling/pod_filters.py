@@ -1,4 +1,4 @@
-"""The filters of pods. Each returns a mask over all pods at once, and says what is missing.
+"""The filters of pods. Each filter returns a mask over all pods, and says what is missing.
 
 ``lacks`` says what one pod lacks, for administrators.
 """

@@ -1,4 +1,4 @@
-"""The weighers of pods. Each returns one number per pod, and the highest weight wins."""
+"""The weighers of pods. Each weigher returns one number per pod, and the highest weight wins."""
 
 from __future__ import annotations
 

@@ -87,8 +87,8 @@ def tallies(
 def shortages(hosts: HostTable, spec: RequestSpec) -> Amount:
     """Return, by host, the sum of the missing shares of all requested amounts.
 
-    The missing share of an amount is from 0 to 1. It is 1 for an amount that is free, but that the
-    unit rules do not allow in one allocation.
+    The missing share of an amount is from 0 to 1. If an amount is free but the unit rules do not
+    allow it in one allocation, the share is 1.
     """
     total: Amount = np.zeros(hosts.host_count)
     for name, amount in spec.amounts.items():

@@ -1,8 +1,8 @@
 """Defines the fixed scales of resource classes, which make weights of several zones comparable.
 
-Usually the scale of a weigher is the largest capacity of any host in the table. Then equal hosts in
-two zones may have different weights. A request with ``has_fixed_scales`` uses the constants of this
-module in every zone.
+Usually the scale of a weigher is the largest capacity of any host in the table. With such scales,
+equal hosts in two zones may have different weights. A request with ``has_fixed_scales`` uses the
+constants of this module in every zone.
 
 Always true: every fixed scale is a power of two. Division by a power of two is exact, so different
 weights stay different.

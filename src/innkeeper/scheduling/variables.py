@@ -2,8 +2,8 @@
 
 Always true: these variables are all that queries can read about hosts.
 
-May be false: that the numbers of servers are known. They are maintained only if a configured
-filter or weigher needs them.
+May be false: that the numbers of servers are known. These numbers are maintained only if a
+configured filter or weigher needs them.
 """
 
 from __future__ import annotations

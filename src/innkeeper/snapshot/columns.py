@@ -97,7 +97,7 @@ class HostTable(AmountTable):
     needed_from_s: npt.NDArray[np.float64]
     """The Unix time from which a lease needs a host of the freepool, or at which the host leaves
     the freepool; infinite without such a time. The value is 0 while a lease has the host or slots
-    on it. It is also 0 for hosts outside the freepool."""
+    on it. The value is also 0 for hosts outside the freepool."""
     server_counts: Codes
     busy_counts: Codes
     """The number of servers that are being built, resized, migrated or shelved."""

@@ -14,8 +14,8 @@ from innkeeper.store.transactions import Tx
 CHANGES_MIN = 10_000
 CHANGES_PER_ROW = 2
 """If a table lacks more changes than ``CHANGES_MIN`` plus this number per row, the whole table is
-read. This is faster than applying the changes. For example, it happens after an hour without
-use."""
+read. This is faster than applying the changes. For example, a table lacks so many changes after an
+hour without use."""
 
 
 @dataclass(frozen=True, slots=True)

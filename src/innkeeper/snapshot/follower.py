@@ -35,8 +35,8 @@ FACTS_PERIOD = timedelta(seconds=1)
 class Follower:
     """Owns a host table and its position in the change feed.
 
-    ``before_edit`` is called before changes of the store are applied to rows of the table. It is
-    not called for heartbeats.
+    ``before_edit`` is called before changes of the store are applied to rows of the table.
+    ``before_edit`` is not called for heartbeats.
     """
 
     def __init__(self, *, with_servers: bool = False) -> None:

@@ -1,6 +1,6 @@
 """Computes the trees of a table's providers, their sharing providers, and members of aggregates.
 
-A forest is computed from a table. It is valid until a provider, parent, aggregate or sharing
+A forest is computed from a table. A forest is valid until a provider, parent, aggregate or sharing
 provider changes.
 
 Always true: trees are in the order of their roots' ids. The rows of a tree are in the order of the

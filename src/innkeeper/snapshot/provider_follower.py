@@ -18,7 +18,7 @@ from innkeeper.store.transactions import Tx
 
 
 class ProviderFollower:
-    """Owns a table of providers. It is used by one thread, with read-only transactions."""
+    """Owns a table of providers, for one thread that has read-only transactions."""
 
     def __init__(self) -> None:
         self._table: ProviderTable | None = None

@@ -115,7 +115,7 @@ class ProviderTable(AmountTable):
 
     @property
     def forest(self) -> Forest:
-        """The trees of the rows. They are computed at the first use after a change."""
+        """The trees of the rows, which are computed at the first use after a change."""
         if self._forest is None:
             shares = self.has_trait([SHARES])
             self._forest = forest_of(

@@ -36,7 +36,7 @@ POOLS = "pools"
 KINDS = ("free", "used", "min_unit", "max_unit", "step_size")
 """The columns of each resource class."""
 AGENTS = "agents/heard_s"
-"""The column of last heartbeats. Its rows are in the order of ``agents`` in the state."""
+"""The column of last heartbeats. The column's rows are in the order of ``agents`` in the state."""
 WRITTEN_AS = {"dedication_codes": "pcloud_codes", "is_dedication_open": "is_pcloud_open"}
 """Columns that have other names in recordings, for compatibility with older files."""
 

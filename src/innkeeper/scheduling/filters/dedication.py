@@ -134,7 +134,7 @@ class PcloudNamed:
 class PcloudFilter:
     """The filter for requests without a reservation.
 
-    It consists of two filters: one for requests that name a pcloud, and one for all others.
+    The filter consists of two filters: one for requests that name a pcloud, one for all others.
     """
 
     NAME = PCLOUD

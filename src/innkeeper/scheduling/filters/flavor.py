@@ -1,7 +1,7 @@
 """Keep only hosts with enough memory and disk whose capabilities equal the flavor's extra specs.
 
-This is the filter of the first distributed scheduler. Unlike ``CapacityFilter``, it ignores unit
-rules. Unlike ``ComputeCapabilitiesFilter``, it supports no operators.
+This is the filter of the first distributed scheduler. Unlike ``CapacityFilter``, this filter
+ignores unit rules. Unlike ``ComputeCapabilitiesFilter``, this filter supports no operators.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Keep only hosts that support the image's properties.
 
 An image may require an architecture, a virtualization type, a mode and a version. A host reports
-its version as ``hypervisor_version``. It reports the other values as ``supported_instances``, a
+its version as ``hypervisor_version``. A host reports the other values as ``supported_instances``, a
 list of triples (architecture, type, mode), or as the single capabilities ``cpu_arch``,
 ``hypervisor_type`` and ``vm_mode``. A host that does not report a required value is removed.
 """

@@ -72,9 +72,10 @@ class Trial:
         self._slots = tuple(p for p in range(len(problem.demands)) if p not in self._wholes)
 
     def run(self, order: Sequence[Group]) -> Lack | None:
-        """Place all demands, or return why one cannot be placed.
+        """Place all demands, or return why a demand cannot be placed.
 
-        Each demand gets its minimum first. Then the demands get more, in the order of the request.
+        First, each demand gets its minimum. Afterwards, the demands get more units, in the order of
+        the request.
         """
         for demand in range(len(self.problem.demands)):
             displaced = self._pin(demand)

@@ -22,7 +22,7 @@ AGENT = AgentId("00000000-0000-4000-8000-00000000d1ce")
 HOSTS_MAX = 1_000_000
 ROUNDING = 1e-6
 NOW_S = 0.0
-"""The time of all requests. It never advances, so no agent goes down in a simulation."""
+"""The time of all requests. The time never advances, so no agent goes down in a simulation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ class ReplayOutcome:
 
 
 class Peaks:
-    """The highest usage of each class. It is updated with every server, not only in samples."""
+    """The highest usage of each class: of all times, not only of those when samples are taken."""
 
     def __init__(self, table: HostTable, classes: Sequence[str]) -> None:
         self._used = {name: float(table.used[name].sum()) for name in classes}

@@ -29,7 +29,7 @@ Advance = Callable[[int], None]
 
 SEEDS = 2**63
 SAMPLES = 600
-"""The number of samples of the fleet. They are evenly spaced over the time of a trace."""
+"""The number of samples of the fleet. The samples are evenly spaced over the time of a trace."""
 ADVANCE_EVERY = 512
 
 
@@ -58,7 +58,7 @@ class ReplayWatcher(Protocol):
         """Note the time in the trace, which never decreases."""
 
     def freed(self, spec: RequestSpec, entry: Entry) -> None:
-        """Note that a server left its host. Its amounts were given back to the table."""
+        """Note that a server left its host. The table has the server's amounts again."""
 
     def look(self) -> None:
         """Note that a sample is taken."""

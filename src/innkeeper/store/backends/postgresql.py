@@ -151,7 +151,7 @@ class Postgresql:
         busy_timeout_s: float,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
     ) -> Engines:
-        """Create the pools. They connect on first use."""
+        """Create the pools. A pool connects at its first use."""
         at, hosts = addresses.split(url)
         at = at.set(drivername=DRIVER)
         wait_s = max(2, round(busy_timeout_s))

@@ -116,7 +116,7 @@ hosts = numbered_table(
     # The resource classes and traits of the last report. If a later report lacks one of them, it is
     # removed from the provider. Names that an operator added through Placement are kept.
     sa.Column("reported", sa.JSON, nullable=False),
-    # When the agent last reported the capabilities. They expire after a configured time.
+    # When the agent last reported the capabilities. Capabilities expire after a configured time.
     sa.Column("reported_at", Moment, index=True),
     # When the machine was started, if its agent reports it.
     sa.Column("booted_at", Moment),
@@ -257,7 +257,8 @@ migrations = numbered_table(
     sa.Column("source_provider_id", BigId, nullable=False),
     sa.Column("dest_host", Name),
     sa.Column("dest_provider_id", BigId),
-    # Copies of the flavors, as in a server's row. They are equal unless this is a resize.
+    # Copies of the flavors, as in a server's row. Old and new flavor are equal unless this is a
+    # resize.
     sa.Column("old_flavor", sa.JSON, nullable=False),
     sa.Column("new_flavor", sa.JSON, nullable=False),
     # The server's state before the migration, for a revert.

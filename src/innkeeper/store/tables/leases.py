@@ -51,7 +51,7 @@ leases = numbered_table(
     # The window. Its end is exclusive.
     sa.Column("start_at", Moment, nullable=False),
     sa.Column("end_at", Moment, nullable=False, index=True),
-    # When the lease began to end, planned or early. Its holds do not block other leases any more.
+    # When the lease began to end, planned or early. The lease's holds no longer block other leases.
     sa.Column("ended_at", Moment),
     # Hidden from the owner. The row is removed when all hosts of the lease are returned.
     sa.Column("is_deleted", sa.Boolean, nullable=False),

@@ -43,7 +43,7 @@ zone_parents = numbered_table(
     sa.Column("is_enabled", sa.Boolean, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    # The random ids of the zones above, from the last poll. They detect cycles.
+    # The random ids of the zones above, from the last poll. These ids detect cycles.
     sa.Column("ancestors", sa.JSON(none_as_null=True), nullable=False),
 )
 

@@ -10,7 +10,8 @@ down_revision = "0011"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs may run. They may write the JSON value null, which newer programs read as NULL."""
+"""Older programs may run. Such programs may write the JSON value null, which newer programs read as
+NULL."""
 
 POOL = "pool_hosts"
 IN_ORDER = "ix_pool_hosts_host_flavor_id_host_id"

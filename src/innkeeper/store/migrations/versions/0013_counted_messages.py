@@ -12,7 +12,8 @@ down_revision = "0012"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs may run. They use only the message without numbers of dedicated hosts."""
+"""Older programs may run. Older programs use only the message without numbers of dedicated
+hosts."""
 
 
 def upgrade() -> None:

@@ -73,7 +73,7 @@ def page(tx: Tx, selection: FlavorSelection, after: Flavor | None, limit: int) -
 
 
 def insert(tx: Tx, flavor: Flavor, now: datetime) -> Flavor:
-    """Insert a flavor and return it as stored. Its row id is ignored."""
+    """Insert a flavor and return it as stored. The row id of ``flavor`` is ignored."""
     values = {
         **records.values(flavor, but=("id",)),
         "extra_specs": dict(flavor.extra_specs),

@@ -258,7 +258,7 @@ def keep_ratios(tx: Tx, host_id: int, ratios: Mapping[str, KeptRatio] | None) ->
 
 
 def remove(tx: Tx, host_id: int) -> None:
-    """Delete a host and its unknown servers. Its provider is kept."""
+    """Delete a host and its unknown servers. The host's provider is kept."""
     name = sa.select(hosts.c.name).where(hosts.c.id == host_id).scalar_subquery()
     tx.execute(unknown_servers.delete().where(unknown_servers.c.host == name))
     tx.execute(hosts.delete().where(hosts.c.id == host_id))

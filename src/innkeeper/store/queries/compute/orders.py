@@ -169,7 +169,7 @@ def deliver_held(tx: Tx, order: OpenOrder, body: Mapping[str, Any], now: datetim
     """Deliver a held order with this body from now on. The commit wakes its agent.
 
     The order gets a new number. Agents ask for orders with higher numbers than the newest known
-    order. They would find an old number only with their next poll for all orders.
+    order. Agents would find an old number only with their next poll for all orders.
     """
     is_held = (work_orders.c.id == order.id) & (work_orders.c.status == OrderStatus.HELD)
     row = tx.execute(work_orders.select().where(is_held)).first()

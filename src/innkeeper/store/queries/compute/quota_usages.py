@@ -37,7 +37,7 @@ _ADD = Prepared(
 def add_usage(tx: Tx, project_id: str, servers: int, vcpus: int, memory_mb: int) -> None:
     """Add these amounts, which may be negative, to a project's usage.
 
-    They are also added to the usage of the project's zone parent, if it has one.
+    The amounts are also added to the usage of the project's zone parent, if the project has one.
     """
     for counted in dict.fromkeys((project_id, payer_of(project_id))):
         _add(tx, counted, servers, vcpus, memory_mb)

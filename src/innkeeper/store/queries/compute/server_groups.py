@@ -190,7 +190,7 @@ def hosts_ahead(tx: Tx, group_id: int, but: str = "") -> list[str]:
 
 
 def add_members(tx: Tx, group_id: int, uuids: Collection[str]) -> None:
-    """Add servers to a group. They must not be in a group yet."""
+    """Add servers to a group. The servers must not be in a group yet."""
     if uuids:
         _ADD_MEMBERS.run(tx, [{"server_uuid": uuid, "group_id": group_id} for uuid in uuids])
 

@@ -136,7 +136,7 @@ def delete_user(tx: Tx, user_id: str) -> None:
 
 def unhashed_passwords(tx: Tx, prefix: str) -> Rows:
     """Return the users whose password is not a hash with this prefix, as rows of (id, name)."""
-    # For users without a password, the column is empty. It matches no password.
+    # For users without a password, the column is empty. An empty column matches no password.
     query = (
         sa.select(users.c.id, users.c.name)
         .where(users.c.password_hash != "")

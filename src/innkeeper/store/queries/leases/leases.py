@@ -191,8 +191,8 @@ def page(
 ) -> list[Lease]:
     """Return the leases of a project, or of all projects, that are not deleted, newest first.
 
-    This includes leases that are shared with the project or offered to it. ``before`` is the row id
-    of the last lease of the previous page.
+    The leases of a project include those that are shared with it or offered to it. ``before`` is
+    the row id of the last lease of the previous page.
     """
     query = lease_searches.narrowed(_LEASES, wanted).where(leases.c.is_deleted.is_(sa.false()))
     query = query.order_by(leases.c.id.desc()).limit(limit)

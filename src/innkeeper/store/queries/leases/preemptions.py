@@ -170,7 +170,7 @@ def warned(tx: Tx) -> dict[ServerId, Preemption]:
 
 
 def add(tx: Tx, rows: Collection[Preemption]) -> None:
-    """Record warnings. They replace earlier warnings to the same servers."""
+    """Record warnings. New warnings replace earlier warnings to the same servers."""
     remove(tx, [each.server_uuid for each in rows])
     values = [
         {

@@ -72,7 +72,7 @@ _BOUNDS = sa.select(
 def add(
     tx: Tx, flavor_id: str, aggregate_id: int, description: str, units: int, now: datetime
 ) -> None:
-    """Insert a host flavor. Its aggregate must exist."""
+    """Insert a host flavor. The flavor's aggregate must exist."""
     row = {"flavor_id": flavor_id, "aggregate_id": aggregate_id, "description": description}
     moments = {"created_at": now, "updated_at": now}
     tx.execute(host_flavors.insert(), {**row, "units": units, **moments})

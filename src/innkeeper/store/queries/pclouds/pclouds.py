@@ -34,7 +34,7 @@ def _pcloud(row: Sequence[Any]) -> Pcloud:
 def add(
     tx: Tx, uuid: str, aggregate_id: int, project_id: str, facts: Mapping[str, Any], now: datetime
 ) -> None:
-    """Insert a pcloud. Its aggregate must exist. ``facts`` maps its other fields to values."""
+    """Insert a pcloud. The pcloud's aggregate must exist. ``facts`` has its other fields."""
     head = {"uuid": uuid, "aggregate_id": aggregate_id, "project_id": project_id}
     tx.execute(pclouds.insert(), {**head, **_columns(facts), "created_at": now, "updated_at": now})
 

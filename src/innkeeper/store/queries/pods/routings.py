@@ -291,8 +291,8 @@ def unused_groups(
 ) -> Sequence[PodRouting]:
     """Return routings of server groups that can be removed from these pods.
 
-    A group can be removed if this service deleted it. It can also be removed if it has no servers
-    in the pod and was not used since ``before``.
+    A group can be removed if this service deleted it. A group can also be removed if it has no
+    servers in the pod and was not used since ``before``.
     """
     server = pod_routings.alias()
     # As an expression, because SQLite would otherwise read all routings of the pod for each group.
