@@ -29,8 +29,8 @@ PoolNames = Mapping[ProviderId, str]
 class VolumeSpec:
     """What a pool must have for a volume. ``amount`` is in units of ``class_name``, which are GiB.
 
-    ``same_pools`` is ``None`` if any pool will do. ``now_s`` is the Unix time. ``zone`` is the
-    requested zone. Without a requested zone, ``default_zone`` is preferred.
+    If ``same_pools`` is ``None``, every pool is allowed. ``now_s`` is the Unix time. ``zone`` is
+    the requested zone. Without a requested zone, ``default_zone`` is preferred.
     """
 
     class_name: str

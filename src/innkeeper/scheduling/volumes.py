@@ -152,7 +152,7 @@ def _best(both: list[Pools], spec: VolumeSpec) -> PlacedVolume | None:
         return None
     ties = [_rows_with(pools, best) for pools in both]
     ids = np.concatenate([p.table.provider_ids[rows] for p, rows in zip(both, ties, strict=True)])
-    # By id, because rows move when others are removed.
+    # By id, because a row may move when another row is removed.
     chosen = np.sort(ids)[spec.seed % ids.shape[0]]
     pools, rows = next(
         each

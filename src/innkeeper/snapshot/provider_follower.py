@@ -42,7 +42,7 @@ class ProviderFollower:
 def load_all(tx: Tx) -> ProviderTable:
     """Read the table of all providers."""
     table = ProviderTable()
-    # As in ``loader.load_all``, no claim may be committed between this read and the others.
+    # As in ``loader.load_all``, no claim may be committed between this read and the other reads.
     table.bookmark = changes.newest(tx)
     load(tx, table, None)
     return table

@@ -1,4 +1,4 @@
-"""The row of the leader: the one process to which the others forward their writes.
+"""The row of the leader: the one process to which all other processes forward their writes.
 
 Always true: a term has one leader, because only a compare-and-update changes the row. A leader
 that another process has replaced cannot renew its term.

@@ -18,7 +18,7 @@ def columns(
     but: Collection[str] = (),
     **others: sa.ColumnElement[Any],
 ) -> list[sa.ColumnElement[Any]]:
-    """Return the columns for the fields of a class, in their order, without those in ``but``.
+    """Return the columns for the fields of a class, in the fields' order, without those in ``but``.
 
     ``others`` contains the columns for fields that are not columns of the table.
     """

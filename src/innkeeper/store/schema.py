@@ -112,7 +112,7 @@ def _promised(tx: Tx) -> str | None:
 def upgrade(store: Store, now: datetime) -> bool:
     """Upgrade the schema and the standard names; return whether the schema changed.
 
-    If several programs start concurrently, one of them upgrades. The others wait, and raise
+    If several programs start concurrently, one program upgrades. The other programs wait, and raise
     :class:`Busy` after ``UPGRADE_WITHIN_S``. A newer schema is left unchanged. Raises
     :class:`Conflict` if the newer schema is incompatible.
     """

@@ -31,8 +31,8 @@ from innkeeper.snapshot.calendar import Calendar
 class ChosenUnits:
     """The chosen units.
 
-    Each demand has an array of pairs: a row of the calendar, and the units there. Rows are in
-    ascending order, and units are at least 1.
+    Each demand has an array of pairs: a row of the calendar, and the number of units on this row's
+    host. Rows are in ascending order, and units are at least 1.
     """
 
     by_demand: tuple[Units, ...]

@@ -42,6 +42,6 @@ class Scheduler(Protocol):
     def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
         """Choose a host for each of ``spec.count`` servers, while any host is left.
 
-        Also take the plan's amounts from the table. The caller must claim them in the store, or
-        give them back with :func:`innkeeper.scheduling.depletion.undo`.
+        Also take the plan's amounts from the table. The caller must claim these amounts in the
+        store, or give them back with :func:`innkeeper.scheduling.depletion.undo`.
         """

@@ -59,9 +59,9 @@ class PodOutcome:
     """The results of a replay.
 
     ``skipped`` counts the pods that refused a request because they were fuller than measured.
-    ``moves`` counts the bindings that moved, of ``moved`` projects. ``apart`` counts the volumes
-    that are in another pod than their server. ``spread`` is the share of projects that have
-    something in several pods, on average over time.
+    ``moves`` counts how often a binding moved, and ``moved`` how many projects had such a move.
+    ``apart`` counts the volumes whose server is in another pod. ``spread`` is the share of projects
+    that have something in several pods, on average over time.
     """
 
     days: float
@@ -208,7 +208,7 @@ class PodReplay:
             self._add(piece, place)
 
     def _place(self, piece: Piece) -> int | None:
-        """Return the pod that accepts a request, and move the binding there."""
+        """Return the pod that accepts a request, and move the project's binding to this pod."""
         bound = self._bound.get(piece.project)
         refused: frozenset[int] = frozenset()
         for _ in self._rows:

@@ -20,14 +20,14 @@ from innkeeper.scheduling.simulation.workload import MEMORY_MB as MEMORY_CLASS
 from innkeeper.scheduling.simulation.workload import VCPU, Codes, Workload
 
 KINDS = {VCPU: VCPUS, MEMORY_CLASS: MEMORY_MB, "DISK_GB": DISK_GB}
-"""The kinds of amounts of pods, by resource class. Pods know no others."""
+"""The kinds of amounts of pods, by resource class. Pods have no other kinds."""
 DELAY_MEAN_S = 14_400.0
 """The mean time between a server and its volume, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkOptions:
-    """How work is made from a workload.
+    """The options for making work from a workload.
 
     ``projects`` is used if the workload names no projects. Each server gets a volume with the
     probability ``volume_share``; ``volume_gb`` is the mean size.

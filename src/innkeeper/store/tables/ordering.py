@@ -54,4 +54,4 @@ leader = sa.Table(
     sa.Column("holder", sa.String(64), nullable=False),
     sa.Column("address", LongText, nullable=False),
 )
-"""At most one row: the process to which all others forward their writes."""
+"""At most one row: the process to which all other processes forward their writes."""

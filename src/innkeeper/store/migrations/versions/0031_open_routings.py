@@ -1,4 +1,4 @@
-"""Add indexes of open routings, so that the periodic task that settles them reads no others."""
+"""Add indexes of open routings for the periodic task that settles open routings."""
 
 from __future__ import annotations
 

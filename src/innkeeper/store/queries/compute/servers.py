@@ -1,7 +1,8 @@
 """Database access for servers, which are changed by compare-and-update.
 
 Pages begin after the last row of the previous page (keyset pagination), not at an offset. So each
-page costs the same, and no server is listed twice if others are created or deleted in between.
+page costs the same, and no server is listed twice if other servers are created or deleted in
+between.
 
 Always true: a deleted row never changes. Every update names the state that it expects of a server,
 and reports whether the server was in that state. A client's patterns and tags reach the database
@@ -232,7 +233,7 @@ def _write_faults(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]]) -> None:
 
 def page(tx: Tx, selection: ServerSelection, marker: Server | None) -> list[Server]:
     """Return up to ``selection.limit`` servers after ``marker``, in the requested order."""
-    # All rows at once: to fetch each of many rows by itself takes twice as long.
+    # All rows at once: fetching many rows one by one takes twice as long.
     return [server(row) for row in tx.execute(statement(tx, selection, marker)).all()]
 
 

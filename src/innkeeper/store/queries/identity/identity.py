@@ -292,7 +292,7 @@ def secret(tx: Tx, name: str) -> str | None:
 
 
 def secrets_named(tx: Tx, names: Collection[str]) -> dict[str, str]:
-    """Return the secrets with these names, as far as they exist, by name."""
+    """Return the secrets with these names, by name. Unknown names are ignored."""
     query = sa.select(secrets.c.name, secrets.c.value).where(secrets.c.name.in_(by_ids.IDS))
     return {name: value for name, value in by_ids.rows(tx, query, names)}
 

@@ -120,7 +120,7 @@ def change_traits(
 def change_aggregates(
     tx: Tx, provider_id: ProviderId, add: Mapping[str, int], remove: Collection[str]
 ) -> None:
-    """Add a provider to aggregates, each with a position, and remove it from others."""
+    """Add a provider to aggregates, each with a position, and remove it from other aggregates."""
     rows = [
         {"resource_provider_id": provider_id, "aggregate_uuid": uuid, "position": position}
         for uuid, position in add.items()

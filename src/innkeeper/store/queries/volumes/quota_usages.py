@@ -15,7 +15,7 @@ from innkeeper.store.tables.volumes import volume_quota_usages, volume_types, vo
 from innkeeper.store.transactions import Tx
 
 Counted = tuple[str, int]
-"""What a row counts: the volumes of a project with one type. The type is given by its row id."""
+"""The key of a row of usage: a project, and the row id of a volume type."""
 
 _C = volume_quota_usages.c
 _ADD = Prepared(

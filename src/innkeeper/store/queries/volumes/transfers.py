@@ -41,6 +41,6 @@ def page(tx: Tx, project_id: str | None, after: int, limit: int) -> list[VolumeT
 
 
 def delete(tx: Tx, transfer_id: int) -> bool:
-    """Delete a transfer. Return whether it was there."""
+    """Delete a transfer. Return whether the transfer existed."""
     statement = volume_transfers.delete().where(volume_transfers.c.id == transfer_id)
     return tx.execute(statement).rowcount == 1
