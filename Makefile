@@ -15,7 +15,8 @@ CHECK_ONLY := tests/tidy tests/fuzz
 # Files of tests run side by side, more than there are processors, since most of them wait for
 # other programs. JOBS=0 runs them one after the other, in one process.
 JOBS      ?= $(shell echo $$((2 * $$(nproc))))
-# "check" asks the package index for known vulnerabilities of the pinned packages; AUDIT= leaves that out.
+# "check" asks the package index for known vulnerabilities of the pinned packages. AUDIT= leaves
+# that out.
 AUDIT     ?= yes
 # In their order: the files that take longest come first, and the many short ones fill up the end.
 PYTEST    := $(VENV)/bin/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
