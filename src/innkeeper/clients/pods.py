@@ -33,6 +33,7 @@ from innkeeper.clients.pod_logins import PodLogin, PodSession, login_body, sessi
 EARLY = timedelta(seconds=60)
 """A token is renewed this long before it expires."""
 WORDS_MAX = 200
+WITH_STATUS = "it answers with the status {}"
 
 Observe = Callable[[str, int | None, float], None]
 """Called after each request, with the pod's name, the status (if any), and the seconds."""
@@ -49,6 +50,11 @@ class PodSilent(Exception):
     def __init__(self, why: str, *, may_have_arrived: bool = False) -> None:
         super().__init__(why)
         self.may_have_arrived = may_have_arrived
+
+    @classmethod
+    def of_status(cls, status: int, *, may_have_arrived: bool = False) -> PodSilent:
+        """Return the error for an answer with a status that is not expected."""
+        return cls(WITH_STATUS.format(status), may_have_arrived=may_have_arrived)
 
 
 class LoginRefused(PodSilent):

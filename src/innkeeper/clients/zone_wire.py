@@ -51,6 +51,11 @@ class ZoneSilent(Exception):
         self.is_late = is_late
         self.is_too_large = is_too_large
 
+    @classmethod
+    def of_status(cls, status: int) -> ZoneSilent:
+        """Return the error for an answer with a status that is not expected."""
+        return cls(f"the child answered {status}", may_have_arrived=True)
+
 
 class ZoneWire(Protocol):
     """Carries requests to child zones."""

@@ -332,4 +332,5 @@ class Booted(msgspec.Struct, frozen=True):
 
 
 UNLIMITED = -1
+COUNTS_REVERSED = "min_count must be <= max_count"
 """The value of a limit that is not enforced."""

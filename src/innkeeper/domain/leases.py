@@ -84,6 +84,7 @@ class LeaseStatus:
     """The lease is over, but some of its hosts still run servers."""
     ENDED = "ended"
     FAILED = "failed"
+    OVER = (ENDING, ENDED, FAILED)
 
 
 def slot_class(reservation: str) -> str:

@@ -122,7 +122,7 @@ class BootVolumes:
         answer = await self._clouds.client.send(login, call)
         told = decoded(answer).get("volumes")
         if answer.status != HTTPStatus.OK or not isinstance(told, list):
-            raise PodSilent(f"it answers with the status {answer.status}")
+            raise PodSilent.of_status(answer.status)
         free = [
             each
             for each in told
@@ -161,7 +161,7 @@ class BootVolumes:
             return None
         told = decoded(answer).get(kind)
         if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
-            raise PodSilent(f"it answers with the status {answer.status}")
+            raise PodSilent.of_status(answer.status)
         return told
 
 

@@ -70,7 +70,7 @@ class Checking:
             return True
         told = decoded(answer).get(routing.resource_type)
         if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
-            raise PodSilent(f"it answers with the status {answer.status}")
+            raise PodSilent.of_status(answer.status)
         if routing.deleted_at is not None:
             work = routings.end_delete if _is_late(routing.deleted_at, now) else routings.touch
             await engine.write(lambda tx: work(tx, routing.id, now))

@@ -17,7 +17,7 @@ import msgspec
 import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
-from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
+from innkeeper.clients.pods import WITH_STATUS, PodAnswer, PodCall, PodSilent
 from innkeeper.domain.door import MARK, SERVER, DoorAnswer, DoorRequest, Json, PodRefused
 from innkeeper.domain.errors import Conflict, Refusal, Unavailable
 from innkeeper.domain.pods import Pod, PodRequest, PodRouting
@@ -240,7 +240,7 @@ class Creating:
     async def _after_answer(self, sent: _Sent, answer: PodAnswer) -> DoorAnswer:
         plan, begun = sent.plan, sent.begun
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            error = PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
+            error = PodSilent.of_status(answer.status, may_have_arrived=True)
             return await self._after_silence(sent, error)
         view = DoorView.of(
             sent.pod, begun, plan.request.address, is_admin=plan.request.caller.is_admin
@@ -254,7 +254,7 @@ class Creating:
             await self._forget(sent.create)
             refusal = DoorAnswer(status, body, headers)
             if status in FULL:
-                raise PodRefused(f"it answers with the status {status}", refusal)
+                raise PodRefused(WITH_STATUS.format(status), refusal)
             return refusal
         if plan.number > 1 or "reservation_id" in told:
             # The answer does not have the ids of all servers.

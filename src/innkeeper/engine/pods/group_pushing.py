@@ -75,7 +75,7 @@ class GroupPushing:
             made = await self._ask(login, "POST", "/os-server-groups", {"server_group": wanted})
             is_refused = HTTPStatus.BAD_REQUEST <= made.status < HTTPStatus.INTERNAL_SERVER_ERROR
             if made.status != HTTPStatus.OK and not is_refused:
-                raise PodSilent(f"it answers with the status {made.status}", may_have_arrived=True)
+                raise PodSilent.of_status(made.status, may_have_arrived=True)
             if is_refused:
                 await self._clouds.engine.write(lambda tx: routings.forget(tx, routing.id))
                 raise Conflict(
@@ -92,7 +92,7 @@ class GroupPushing:
         answer = await self._ask(login, "GET", f"/os-server-groups?limit={GROUPS_MAX}")
         rows = decoded(answer).get("server_groups")
         if answer.status != HTTPStatus.OK or not isinstance(rows, list):
-            raise PodSilent(f"it answers with the status {answer.status}")
+            raise PodSilent.of_status(answer.status)
         named = [each for each in rows if isinstance(each, dict) and each.get("name") == name]
         return _id_of(named[0]) if named else None
 
@@ -104,7 +104,7 @@ class GroupPushing:
             path = f"/os-server-groups/{quote(uuid, safe='')}"
             answer = await self._ask(login, "DELETE", path)
             if answer.status != HTTPStatus.NO_CONTENT and not is_gone(answer):
-                raise PodSilent(f"it answers with the status {answer.status}")
+                raise PodSilent.of_status(answer.status)
         await self._clouds.engine.write(lambda tx: routings.forget(tx, routing.id))
         return True
 

@@ -129,7 +129,7 @@ class HeldResources:
 
 def _successful(answer: PodAnswer) -> dict[str, Json]:
     if answer.status != HTTPStatus.OK:
-        raise PodSilent(f"it answers with the status {answer.status}")
+        raise PodSilent.of_status(answer.status)
     return decoded(answer)
 
 

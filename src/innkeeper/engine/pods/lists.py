@@ -284,7 +284,7 @@ class Lists:
         if answer.status == HTTPStatus.BAD_REQUEST:
             raise Invalid(message_of(decoded(answer)) or INVALID)
         if answer.status != HTTPStatus.OK and not is_gone(answer):
-            raise PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
+            raise PodSilent.of_status(answer.status, may_have_arrived=True)
         return answer
 
 

@@ -138,7 +138,7 @@ class Looking:
         if is_gone(answer):
             return {}
         if answer.status != HTTPStatus.OK:
-            raise PodSilent(f"it answers with the status {answer.status}")
+            raise PodSilent.of_status(answer.status)
         return decoded(answer)
 
     async def _each(

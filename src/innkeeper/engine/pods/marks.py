@@ -42,7 +42,7 @@ class Marks:
             )
             rows = decoded(answer).get(kind)
             if answer.status != HTTPStatus.OK or not isinstance(rows, list):
-                raise PodSilent(f"it answers with the status {answer.status}")
+                raise PodSilent.of_status(answer.status)
             found += ids_of(rows, begun.top_id)
             last = ids_of(rows[-1:])
             if not last or f"{kind}_links" not in decoded(answer):
@@ -61,7 +61,7 @@ class Marks:
             return []
         told = decoded(answer).get("volume")
         if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
-            raise PodSilent(f"it answers with the status {answer.status}")
+            raise PodSilent.of_status(answer.status)
         # A login may see other projects too. Their volumes must not be taken.
         return [uuid] if told.get(OWNER) == session.project_id else []
 

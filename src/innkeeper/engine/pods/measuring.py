@@ -59,7 +59,7 @@ async def poll(client: PodClient, login: PodLogin, timeout_s: float) -> None:
 def decoded(answer: PodAnswer) -> dict[str, object]:
     """Return the body of a successful answer. Raises :class:`PodSilent`."""
     if answer.status != HTTPStatus.OK:
-        raise PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
+        raise PodSilent.of_status(answer.status, may_have_arrived=True)
     try:
         body = msgspec.json.decode(answer.body)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from innkeeper.domain.compute import Flavor
+from innkeeper.domain.compute import COUNTS_REVERSED, Flavor
 from innkeeper.domain.door import (
     SERVER,
     VOLUME,
@@ -131,7 +131,7 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         DoorAmounts(flavor.vcpus, flavor.memory_mb, disk_gb=flavor.all_disk_gb),
         server_limits(tx, settings, caller.project_id),
         flavor=flavor,
-        keypair=keypair_of(tx, caller, name) if name else None,
+        keypair=keypairs.for_boot(tx, caller.user_id, name) if name else None,
         image_id=image_id,
         image_name=image_name,
         must=must,
@@ -153,7 +153,7 @@ def _number(fields: Mapping[str, Json]) -> int:
     least = int(fields.get("min_count") or 1)
     most = int(fields.get("max_count") or least)
     if least > most:
-        raise Invalid("min_count must be <= max_count")
+        raise Invalid(COUNTS_REVERSED)
     if most > SERVERS_MAX:
         raise Invalid(f"max_count must be <= {SERVERS_MAX}")
     return most
@@ -236,14 +236,6 @@ def limits_of_volume(
 def type_of(tx: Tx, caller: DoorCaller, name: str) -> VolumeType:
     """Return the volume type that a caller names. Raises :class:`NotFound`."""
     return types.named(tx, name, caller.project_id, is_admin=caller.is_admin)
-
-
-def keypair_of(tx: Tx, caller: DoorCaller, name: str) -> Keypair:
-    """Return a key pair of the caller. Raises :class:`Invalid`."""
-    try:
-        return keypairs.get(tx, caller.user_id, name)
-    except NotFound as error:
-        raise Invalid("Invalid key_name provided.") from error
 
 
 def image_of(tx: Tx, ref: object, caller: DoorCaller) -> tuple[str | None, str | None]:

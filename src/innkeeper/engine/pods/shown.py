@@ -20,6 +20,7 @@ from innkeeper.engine.pods.pushing import keypair_name
 from innkeeper.engine.pods.tenants import decoded, is_gone
 
 DEPTH_MAX = 32
+TOO_DEEP = "the answer is nested too deeply"
 RETRY_CHARS_MAX = 8
 PROJECTS = ("tenant_id", "project_id", "source_project_id")
 TEXTS = frozenset({"user_id", "key_name"})
@@ -66,7 +67,7 @@ class DoorView:
     def change(self, told: Json, depth: int = 0) -> Json:
         """Return a body as the door shows it. Raises :class:`PodSilent` if it is too deep."""
         if depth > DEPTH_MAX:
-            raise PodSilent("the answer is nested too deeply", may_have_arrived=True)
+            raise PodSilent(TOO_DEEP, may_have_arrived=True)
         if isinstance(told, list):
             return [self.change(each, depth + 1) for each in told]
         if not isinstance(told, dict):
@@ -141,7 +142,7 @@ def answer_of(answer: PodAnswer, view: DoorView, kind: str) -> tuple[int, bytes,
     is_error = HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
     is_fine = HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES
     if not (is_error or is_fine) or answer.status == HTTPStatus.UNAUTHORIZED:
-        raise PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
+        raise PodSilent.of_status(answer.status, may_have_arrived=True)
     is_gone(answer)
     headers = {"retry-after": after} if (after := _retry_after(answer)) else {}
     place = _place(answer.headers.get("location"))

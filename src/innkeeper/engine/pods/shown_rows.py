@@ -28,6 +28,7 @@ from innkeeper.engine.pods.shown import (
     HOSTS,
     PROJECTS,
     TEXTS,
+    TOO_DEEP,
     WHOLE,
     ZONES,
     DoorView,
@@ -98,7 +99,7 @@ class RowView:
         try:
             return Raw(msgspec.json.encode(self.view.field(name, msgspec.json.decode(told))))
         except RecursionError as error:
-            raise PodSilent("the answer is nested too deeply", may_have_arrived=True) from error
+            raise PodSilent(TOO_DEEP, may_have_arrived=True) from error
 
     def _change_links(self, column: _Column) -> None:
         """Change the links of rows, which mostly differ only in the id."""

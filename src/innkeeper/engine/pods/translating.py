@@ -22,6 +22,7 @@ from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.accounts import keypairs
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.pods import bindings, routings
 
@@ -165,7 +166,7 @@ class Translating:
         if key_name is not None:
             caller = action.request.caller
             keypair = await self._clouds.engine.read(
-                lambda tx: plans.keypair_of(tx, caller, str(key_name))
+                lambda tx: keypairs.for_boot(tx, caller.user_id, str(key_name))
             )
             own = await self._tenants.of_project(action.pod, action.routing.project_id)
             changed["key_name"] = await self._pushing.keypair(action.pod, own, keypair)

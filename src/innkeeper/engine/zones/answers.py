@@ -30,7 +30,7 @@ def checked(answer: ZoneAnswer, server_id: str, invented: str, address: str) -> 
     is_error = HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
     is_error = (is_error and answer.status not in OF_THE_CHILD_ALONE) or answer.status in LATER
     if not is_error and not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-        raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+        raise ZoneSilent.of_status(answer.status)
     headers: dict[str, str] = {}
     if "location" in answer.headers:
         headers["location"] = links.moved(answer.headers["location"], invented, address)

@@ -178,7 +178,7 @@ async def _sent(
 
 def _outcomes(answer: ZoneAnswer, ids: Sequence[str]) -> dict[str, str]:
     if answer.status != HTTPStatus.ACCEPTED:
-        raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+        raise ZoneSilent.of_status(answer.status)
     told = decoded(answer)
     zone = told.get("zone") if isinstance(told, Mapping) else None
     rows = zone.get("outcomes") if isinstance(zone, Mapping) else None
@@ -212,7 +212,7 @@ async def undo(
         try:
             answer = await client.send(child.zone, child.password, request)
             if answer.status != HTTPStatus.OK:
-                raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+                raise ZoneSilent.of_status(answer.status)
             told = decoded(answer)
         except ZoneSilent as error:
             LOG.warning("zone_undo_failed", zone=child.zone.name, reason=str(error))

@@ -157,7 +157,7 @@ async def _ask(tree: ZoneTree, child: KnownChild, sent: ZoneRequest) -> ZoneBelo
         if answer.status in REFUSALS:
             return _below(child, REFUSED)
         if answer.status != HTTPStatus.OK:
-            raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+            raise ZoneSilent.of_status(answer.status)
         told = _told(decoded(answer)).explanation
     except (msgspec.ValidationError, RecursionError, ZoneSilent) as error:
         LOG.warning("zone_explain_failed", zone=name, reason=str(error)[:200])

@@ -84,7 +84,7 @@ def _request(
 
 def _held(answer: ZoneAnswer) -> list[HeldServer]:
     if answer.status != HTTPStatus.OK:
-        raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+        raise ZoneSilent.of_status(answer.status)
     try:
         rows = _rows_in(decoded(answer)).servers
     except msgspec.ValidationError as error:

@@ -153,7 +153,7 @@ async def reach(
     if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         raise ZoneSilent("the child refuses username and password", may_have_arrived=True)
     if answer.status != HTTPStatus.OK:
-        raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+        raise ZoneSilent.of_status(answer.status)
     body = decoded(answer)
     zone = body.get("zone") if isinstance(body, Mapping) else None
     zone_id = zone.get("id") if isinstance(zone, Mapping) else None

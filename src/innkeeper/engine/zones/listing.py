@@ -221,7 +221,7 @@ class ServerLists:
         )
         answer = await self._parts.client.send(child.zone, child.password, request)
         if answer.status != HTTPStatus.OK:
-            raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+            raise ZoneSilent.of_status(answer.status)
         told = decoded(answer)
         if not isinstance(told, dict):
             return {}

@@ -105,7 +105,7 @@ async def _ask(client: ZoneClient, child: KnownChild, question: SelectQuestion) 
         LOG.info("zone_select_refused", zone=child.zone.name, status=answer.status)
         return ChildOffers(is_refusing=True)
     if answer.status != HTTPStatus.OK:
-        raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+        raise ZoneSilent.of_status(answer.status)
     offers, is_partial = merging.offers_of_child(
         child.zone, answer.body, question.count, tree.hops_left
     )

@@ -23,6 +23,7 @@ from innkeeper.engine.pods.told_creates import Reads
 from innkeeper.entrypoints.api import door_places, door_volumes
 from innkeeper.entrypoints.api.compute.servers import list_schemas
 from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.request_checks import project_and_user
 from innkeeper.entrypoints.api.routing import Answer, Call, Route
 from innkeeper.entrypoints.api.validation import decode_json
 
@@ -128,9 +129,7 @@ async def _one(call: Call, door: Door, request: DoorRequest) -> Answer:
 
 
 def _request(call: Call, kind: str) -> DoorRequest:
-    context = call.context
-    if context.project_id is None or context.user_id is None:
-        raise Invalid("This request needs a token that is scoped to a project.")
+    project_id, user_id = project_and_user(call)
     path = call.route.path
     for name, value in call.params.items():
         if value in ELSEWHERE:
@@ -145,7 +144,7 @@ def _request(call: Call, kind: str) -> DoorRequest:
         decode_json(call.raw_body) if call.raw_body else None,
         {name: call.headers[name] for name in VERSION_HEADERS if name in call.headers},
         call.address,
-        DoorCaller(context.project_id, context.user_id, context.is_admin),
+        DoorCaller(project_id, user_id, call.context.is_admin),
     )
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from osc_lib import exceptions as osc_exceptions
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.calling import ApiClient, ComputeClient
@@ -61,6 +62,14 @@ def finite(text: str) -> float:
     if not math.isfinite(number):
         raise argparse.ArgumentTypeError(f"must be a number, not {text!r}")
     return number
+
+
+def changes_of(given: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are not ``None``, and ``more``. Raises if there are none at all."""
+    changes = {name: value for name, value in given.items() if value is not None} | dict(more)
+    if not changes:
+        raise osc_exceptions.CommandError("Give at least one option.")
+    return changes
 
 
 def values_of(shown: Mapping[str, Any]) -> One:

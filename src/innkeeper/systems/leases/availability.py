@@ -30,7 +30,6 @@ from innkeeper.systems.leases.context import LeaseContext
 
 INTERVALS_MAX = 1000
 """The number of intervals in one answer."""
-OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED, LeaseStatus.FAILED)
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -110,7 +109,7 @@ def latest_end(
     The result is at most ``limit``. Quotas are not considered. Raises :class:`Invalid` for a lease
     that is over.
     """
-    if lease.status in OVER:
+    if lease.status in LeaseStatus.OVER:
         raise Invalid("A lease that is over cannot be extended.")
     longest = limits.longest(lease.project_id, context)
     until = limit if longest is None else min(limit, lease.start_at + longest)

@@ -1,6 +1,6 @@
-"""Errors for leases that do not fit.
+"""Errors for leases that do not fit, or that are over.
 
-They say why, how many units fit, and when the lease would fit.
+The errors of the first kind say why, how many units fit, and when the lease would fit.
 
 Always true: they name no lease and no host.
 """
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 
-from innkeeper.domain.errors import NotEnough
-from innkeeper.domain.leases import Demand, Window
+from innkeeper.domain.errors import Invalid, NotEnough
+from innkeeper.domain.leases import Demand, Lease, LeaseStatus, Window
 from innkeeper.scheduling.leases.lacks import Lack
 
 NOT_ENOUGH = "Not enough hosts available"
@@ -27,6 +27,12 @@ REASONS = {
     "in_use": "{} are too full in this time",
     "taken": "{} are taken by other reservations of the lease",
 }
+
+
+def demand_not_over(lease: Lease) -> None:
+    """Raise :class:`Invalid` for a change of a lease that is over."""
+    if lease.status in LeaseStatus.OVER:
+        raise Invalid("Terminated leases can only be renamed")
 
 
 def of(

@@ -11,20 +11,19 @@ from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
-from innkeeper.domain.leases import Lease, LeaseStatus, Reservation, ReservationState
+from innkeeper.domain.leases import Lease, Reservation, ReservationState
 from innkeeper.store.queries.leases import holds, leases
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.grouping import groups
 from innkeeper.systems.identity import projects
-from innkeeper.systems.leases import freepool, limits, notifications, pools
+from innkeeper.systems.leases import freepool, limits, notifications, pools, refusals
 from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.placement import providers
 
 PROJECTS_MAX = 100
 """The maximum number of projects that share a lease."""
 SHOWN_MAX = 60
-OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED, LeaseStatus.FAILED)
 
 
 class LeaseOptions(TypedDict, total=False):
@@ -64,8 +63,7 @@ def change(
     """
     if not options:
         return lease
-    if lease.status in OVER:
-        raise Invalid("Terminated leases can only be renamed")
+    refusals.demand_not_over(lease)
     if "idle_grace_s" in options and options["idle_grace_s"] != lease.idle_grace_s:
         grace_s = options["idle_grace_s"]
         leases.change(tx, lease.id, context.now, idle_grace_s=grace_s, idle_since=None)
@@ -106,8 +104,7 @@ def accept(tx: Tx, lease: Lease, user_id: str, context: LeaseContext) -> Lease:
     """
     if lease.offered_to is None:
         raise Conflict(f"Lease {lease.uuid} is not offered to a project.")
-    if lease.status in OVER:
-        raise Invalid("Terminated leases can only be renamed")
+    refusals.demand_not_over(lease)
     given = give(tx, lease, lease.offered_to, user_id, context)
     notifications.add(tx, notifications.UPDATED, given, context)
     return given

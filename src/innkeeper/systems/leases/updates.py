@@ -22,7 +22,6 @@ from innkeeper.domain.leases import (
     Lease,
     LeaseEventKind,
     LeaseEventState,
-    LeaseStatus,
     Reservation,
     ReservationRequest,
     ReservationState,
@@ -54,7 +53,6 @@ LEFT_OVER = (
     f"{refusals.NOT_ENOUGH}: the lease still has servers on a failed host. In this time, the host "
     "leaves the freepool or belongs to another lease. Evacuate or delete these servers."
 )
-OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED, LeaseStatus.FAILED)
 PRESENT = (ReservationState.PENDING, ReservationState.ACTIVE)
 """The states of reservations that were not removed from their lease."""
 
@@ -130,8 +128,7 @@ def change(
     if wanted.name is not None and wanted.name != lease.name:
         leases.change(tx, lease.id, context.now, name=wanted.name)
     if not wanted.is_rename:
-        if lease.status in OVER:
-            raise Invalid("Terminated leases can only be renamed")
+        refusals.demand_not_over(lease)
         window = _window(lease, wanted, context.now)
         with limits.kept(tx, lease, window, context):
             _change_parts(tx, decision.follower.table, lease, wanted, window, context)
@@ -142,17 +139,30 @@ def change(
     return events.go_on(tx, lease.uuid, context)
 
 
+def start_from(wanted: datetime, now: datetime) -> datetime:
+    """Return a wanted start. A start within the current minute counts as now.
+
+    Raises :class:`Invalid` for an earlier start.
+    """
+    if wanted < minute_of(now):
+        raise Invalid("Start date must be later than current date")
+    return max(wanted, now)
+
+
+def minute_of(moment: datetime) -> datetime:
+    """Return the beginning of a moment's minute."""
+    return moment.replace(second=0, microsecond=0)
+
+
 def _window(lease: Lease, wanted: LeaseChange, now: datetime) -> Window:
-    minute = now.replace(second=0, microsecond=0)
     start, end = lease.start_at, lease.end_at
-    if wanted.start_at is not None and wanted.start_at != start.replace(second=0, microsecond=0):
+    if wanted.start_at is not None and wanted.start_at != minute_of(start):
         if lease.start_event.state != LeaseEventState.WAITING:
             raise Invalid("Cannot modify the start date of already started leases")
-        if wanted.start_at < minute:
-            raise Invalid("Start date must be later than current date")
-        start = max(wanted.start_at, now)
+        start = start_from(wanted.start_at, now)
     if wanted.end_at is not None:
-        if wanted.end_at < max(minute, start.replace(second=0, microsecond=0)):
+        minute = minute_of(now)
+        if wanted.end_at < max(minute, minute_of(start)):
             raise Invalid("End date must be later than current and start date")
         # An end in the current minute means now, which is not before the start.
         end = max(wanted.end_at, now) if wanted.end_at == minute else wanted.end_at

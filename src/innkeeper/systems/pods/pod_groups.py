@@ -14,6 +14,7 @@ from innkeeper.domain.errors import Conflict, QuotaExceeded
 from innkeeper.domain.pods import PodRouting
 from innkeeper.store.queries.pods import routings
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.grouping import groups
 
 # Queries that are re-exported unchanged.
 members = routings.members
@@ -47,7 +48,7 @@ def demand_room(tx: Tx, wanted: PodRouting, members_max: int) -> None:
         raise GroupElsewhere
     number = sum(each.number or 0 for each in (*found, wanted))
     if members_max != UNLIMITED and number > members_max:
-        raise QuotaExceeded("Quota exceeded, too many servers in group")
+        raise QuotaExceeded(groups.TOO_MANY_MEMBERS)
 
 
 def begin(

@@ -153,11 +153,16 @@ def set_specs(tx: Tx, uuid: str, specs: Mapping[str, str], now: datetime) -> Vol
     return get(tx, uuid, None, is_admin=True)
 
 
+def unknown_spec(uuid: str, key: str) -> NotFound:
+    """Return the error for an extra spec that a type does not have."""
+    return NotFound(f"Volume Type {uuid} has no extra specs with key {key}.")
+
+
 def unset_spec(tx: Tx, uuid: str, key: str, now: datetime) -> None:
     """Remove an extra spec. Raises :class:`NotFound` if the type has none with this key."""
     kind = get(tx, uuid, None, is_admin=True)
     if key not in kind.extra_specs:
-        raise NotFound(f"Volume Type {uuid} has no extra specs with key {key}.")
+        raise unknown_spec(uuid, key)
     left = {name: value for name, value in kind.extra_specs.items() if name != key}
     types.change(tx, kind, {"extra_specs": left}, now)
 

@@ -16,6 +16,7 @@ from innkeeper.systems.leases import availability, leases
 from innkeeper.systems.leases.availability import Availability, AvailabilityQuestion
 from innkeeper.systems.leases.rendering import microsecond
 from innkeeper.systems.leases.resource_types.resource_type import is_number
+from innkeeper.systems.leases.updates import start_from
 
 RULE = "blazar:availability:get"
 RANGE_DEFAULT = timedelta(days=30)
@@ -93,9 +94,7 @@ def _question(call: Call) -> AvailabilityQuestion | None:
 
 def _window(call: Call) -> Window:
     start = bodies.moment(call.last("start_date") or bodies.NOW, call.now)
-    if start < bodies.minute(call.now):
-        raise Invalid("Start date must be later than current date")
-    start = max(start, call.now)
+    start = start_from(start, call.now)
     text = call.last("end_date")
     end = bodies.later(start, RANGE_DEFAULT) if not text else bodies.moment(text, call.now)
     if end <= start:

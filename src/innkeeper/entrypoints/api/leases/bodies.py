@@ -18,14 +18,13 @@ from innkeeper.domain.leases import (
 )
 from innkeeper.domain.slices import Leasing
 from innkeeper.systems.leases.rendering import EVENT_TYPES
-from innkeeper.systems.leases.updates import LeaseChange
+from innkeeper.systems.leases.updates import OUT_OF_LEASE, LeaseChange, start_from
 
 FORMAT = "%Y-%m-%d %H:%M"
 NOW = "now"
 SHOWN_MAX = 60
 """An error quotes at most this many characters of a client's text."""
 NEEDED = ("name", "start_date", "end_date")
-OUT_OF_LEASE = "Datetime is out of lease limits"
 DATES = {"start_date": "start_at", "end_date": "end_at", "before_end_date": "warn_at"}
 CHANGEABLE = frozenset({"name", "reservations", *DATES})
 REMOVE = "remove"
@@ -49,17 +48,10 @@ def name_of(given: Any) -> str:
 def window_of(body: Mapping[str, Any], now: datetime) -> Window:
     """Return the window of a new lease. A start within the current minute counts as now."""
     start, end = moment(body["start_date"], now), moment(body["end_date"], now)
-    if start < minute(now):
-        raise Invalid("Start date must be later than current date")
-    start = max(start, now)
+    start = start_from(start, now)
     if end <= start:
         raise Invalid("End date must be later than start date.")
     return Window(start, end)
-
-
-def minute(moment: datetime) -> datetime:
-    """Return the beginning of a moment's minute."""
-    return moment.replace(second=0, microsecond=0)
 
 
 def moment(text: Any, now: datetime) -> datetime:

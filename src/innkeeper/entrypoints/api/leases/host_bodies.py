@@ -12,6 +12,7 @@ from typing import Any
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.leases import bodies
 from innkeeper.systems.leases.freepool import HostChange
+from innkeeper.systems.leases.updates import minute_of
 
 NAMES = ("name", "id")
 """Either parameter gives the name of the host."""
@@ -36,6 +37,6 @@ def change_of(body: Mapping[str, Any], now: datetime) -> HostChange:
     leaves_at = None
     if body.get(LEAVES_AT) is not None:
         leaves_at = bodies.moment(body[LEAVES_AT], now)
-        if leaves_at < bodies.minute(now):
+        if leaves_at < minute_of(now):
             raise Invalid("Malformed parameter leaves_at: the date is in the past.")
     return HostChange(capabilities, LEAVES_AT in body, leaves_at)

@@ -9,6 +9,7 @@ from typing import Any
 from innkeeper.domain.errors import Conflict, Invalid, NotFound
 from innkeeper.domain.volumes import AttachMode, AttachOrigin, AttachStatus, Volume, VolumeStatus
 from innkeeper.engine.transactions import Tx
+from innkeeper.entrypoints.api.request_checks import unknown_action
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.volumes import calling
 from innkeeper.entrypoints.api.volumes.volumes import FORCE_DELETE, check_metadata, deleted
@@ -34,7 +35,7 @@ async def act(call: Call) -> Answer:
     found = ACTIONS.get(name)
     if found is None:
         why = REFUSED.get(name)
-        raise Invalid(why or f"There is no such action: {name}")
+        raise unknown_action(name) if why is None else Invalid(why)
     volume = await call.read(lambda tx: calling.one(tx, call))
     call.demand(found.rule, project_id=volume.project_id, user_id=volume.user_id)
     return await found.run(call, arguments if isinstance(arguments, Mapping) else {})

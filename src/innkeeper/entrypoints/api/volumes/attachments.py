@@ -12,6 +12,7 @@ from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.volumes import Attachment, AttachMode, AttachOrigin, AttachStatus, Volume
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.paging import limit_of
+from innkeeper.entrypoints.api.request_checks import unknown_action
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
 from innkeeper.entrypoints.api.volumes import calling
@@ -175,7 +176,7 @@ async def update(call: Call) -> Answer:
 async def act(call: Call) -> Answer:
     """Complete an attachment: the client has connected the volume."""
     if set(call.body) != {"os-complete"}:
-        raise Invalid(f"There is no such action: {', '.join(call.body)[:100]}")
+        raise unknown_action(", ".join(call.body)[:100])
 
     def work(tx: Tx) -> None:
         found, _ = _one(tx, call)

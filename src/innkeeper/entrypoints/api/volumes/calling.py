@@ -30,14 +30,6 @@ def owner(call: Call) -> str | None:
     return None if call.context.is_admin else call.context.project_id or ""
 
 
-def project(call: Call) -> tuple[str, str]:
-    """Return the project and the user of a caller that creates something."""
-    project_id, user_id = call.context.project_id, call.context.user_id
-    if project_id is None or user_id is None:
-        raise Invalid("This request needs a token that is scoped to a project.")
-    return project_id, user_id
-
-
 def one(tx: Tx, call: Call) -> Volume:
     """Return the volume in the path. Raises :class:`NotFound` if the caller may not reach it."""
     return volumes.get(tx, call.params["volume_id"], owner(call))

@@ -9,6 +9,7 @@ from innkeeper.domain.ids import secret_bytes
 from innkeeper.domain.volumes import VolumeTransfer
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.paging import limit_of
+from innkeeper.entrypoints.api.request_checks import project_and_user
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
 from innkeeper.entrypoints.api.volumes import calling
@@ -78,7 +79,7 @@ async def show(call: Call) -> Answer:
 async def create(call: Call) -> Answer:
     """Offer a volume. Any project that knows the key in this answer can accept it."""
     body = call.body["transfer"]
-    calling.project(call)
+    project_and_user(call)
     ids = call.site.ids
     new_id, key = ids.uuid(), secret_bytes(ids).hex()[:KEY_CHARS]
     salt = secret_bytes(ids).hex()[:SALT_CHARS]
@@ -93,7 +94,7 @@ async def create(call: Call) -> Answer:
 
 async def accept(call: Call) -> Answer:
     """Take over a volume with the key of its transfer."""
-    project_id, user_id = calling.project(call)
+    project_id, user_id = project_and_user(call)
     settings = call.site.settings.volumes
     uuid, key = call.params["transfer_id"], call.body["accept"]["auth_key"]
     found, _ = await call.write(

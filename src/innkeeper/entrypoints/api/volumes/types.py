@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.errors import Invalid
 from innkeeper.domain.volumes import VolumeType
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.paging import limit_of
+from innkeeper.entrypoints.api.request_checks import demand_key, unknown_action
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.volumes import calling
 from innkeeper.systems.pods import routings
@@ -151,15 +152,14 @@ async def spec(call: Call) -> Answer:
     kind, key = await call.read(lambda tx: _one(tx, call)), call.params["key"]
     shown = _shown(call, kind)["extra_specs"]
     if key not in shown:
-        raise NotFound(f"Volume Type {kind.uuid} has no extra specs with key {key}.")
+        raise types.unknown_spec(kind.uuid, key)
     return Answer(200, {key: shown[key]})
 
 
 async def set_spec(call: Call) -> Answer:
     """Set one extra spec of a volume type."""
-    key, items = call.params["key"], call.body
-    if key not in items:
-        raise Invalid("Request body and URI mismatch")
+    items = call.body
+    demand_key(call, items)
     await call.write(lambda tx: types.set_specs(tx, call.params["type_id"], items, call.now))
     return Answer(200, dict(items))
 
@@ -183,7 +183,7 @@ async def act(call: Call) -> Answer:
     ((name, arguments),) = call.body.items()
     work = {"addProjectAccess": types.share, "removeProjectAccess": types.unshare}.get(name)
     if work is None:
-        raise Invalid(f"There is no such action: {name}")
+        raise unknown_action(name)
     await call.write(lambda tx: work(tx, call.params["type_id"], arguments["project"]))
     return Answer(202)
 

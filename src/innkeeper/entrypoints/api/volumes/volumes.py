@@ -11,6 +11,7 @@ from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.volumes import Volume, VolumeRequest, VolumeSelection
 from innkeeper.engine.retry import VOLUMES
 from innkeeper.engine.transactions import Tx
+from innkeeper.entrypoints.api.request_checks import demand_key, project_and_user
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.volumes import calling, listing, view
 from innkeeper.entrypoints.api.volumes.schemas import HINTS_KEY
@@ -42,7 +43,7 @@ class DeletionOptions:
 def request(call: Call) -> VolumeRequest:
     """Return the request for the volume in the body. Raises :class:`Invalid`."""
     body = call.body["volume"]
-    project_id, user_id = calling.project(call)
+    project_id, user_id = project_and_user(call)
     for key, noun in REFUSED.items():
         if body.get(key):
             raise Invalid(f"Volumes cannot be created from {noun}: {noun} are not supported.")
@@ -291,8 +292,7 @@ def _item(call: Call, items: Mapping[str, str]) -> str:
 async def set_metadata_item(call: Call) -> Answer:
     """Set one item of a volume's metadata."""
     items = call.body["meta"]
-    if call.params["key"] not in items:
-        raise Invalid("Request body and URI mismatch")
+    demand_key(call, items)
     await _change_metadata(call, lambda own: {**own, **items})
     return Answer(200, {"meta": dict(items)})
 

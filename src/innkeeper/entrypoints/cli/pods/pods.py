@@ -10,7 +10,7 @@ from osc_lib import utils
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.calling import all_of
-from innkeeper.entrypoints.cli.commands import LONG, Arguments, One, Table, finite
+from innkeeper.entrypoints.cli.commands import LONG, Arguments, One, Table, changes_of, finite
 from innkeeper.entrypoints.cli.passwords import add_password, given_password
 from innkeeper.entrypoints.cli.pods.calling import (
     POD,
@@ -116,10 +116,7 @@ class SetPod(PodsCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         given = {"pod_name": parsed_args.name, "password": given_password(parsed_args)}
-        changes = {name: value for name, value in given.items() if value is not None}
-        changes |= _given(parsed_args)
-        if not changes:
-            raise osc_exceptions.CommandError("Give at least one option.")
+        changes = changes_of(given, _given(parsed_args))
         self.call("PUT", "pods", self.pod_id(parsed_args.pod), body={"pod": changes})
 
 

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from osc_lib import exceptions as osc_exceptions
 from osc_lib import utils
 from osc_lib.cli import format_columns
 from osc_lib.command import command
@@ -18,6 +17,7 @@ from innkeeper.entrypoints.cli.commands import (
     ComputeCommand,
     One,
     Table,
+    changes_of,
     finite,
     values_of,
 )
@@ -142,10 +142,7 @@ class SetZone(ComputeCommand):
             "draining": parsed_args.draining,
             "replaced": parsed_args.replaced,
         }
-        changes = {name: value for name, value in given.items() if value is not None}
-        changes |= _weights(parsed_args)
-        if not changes:
-            raise osc_exceptions.CommandError("Give at least one option.")
+        changes = changes_of(given, _weights(parsed_args))
         path = (*ZONES, zone_id(self.compute, parsed_args.zone))
         call(self.compute, "PUT", path, body={"zone": changes})
 

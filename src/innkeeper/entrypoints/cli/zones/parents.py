@@ -6,12 +6,18 @@ import argparse
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osc_lib import exceptions as osc_exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.calling import all_of, call
-from innkeeper.entrypoints.cli.commands import Arguments, ComputeCommand, One, Table, values_of
+from innkeeper.entrypoints.cli.commands import (
+    Arguments,
+    ComputeCommand,
+    One,
+    Table,
+    changes_of,
+    values_of,
+)
 from innkeeper.entrypoints.cli.zones.calling import PARENT, PARENTS, parent_id
 
 COLUMNS = {
@@ -111,10 +117,7 @@ class SetZoneParent(ComputeCommand, command.ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> One:
         """Show the changed parent; only a new password is ever shown."""
         given = {name: getattr(parsed_args, name) for name in ("enabled", "new_password")}
-        changes = {name: value for name, value in given.items() if value is not None}
-        changes |= _given(parsed_args)
-        if not changes:
-            raise osc_exceptions.CommandError("Give at least one option.")
+        changes = changes_of(given, _given(parsed_args))
         path = (*PARENTS, parent_id(self.compute, parsed_args.parent))
         return _shown(call(self.compute, "PUT", path, body={"zone_parent": changes}))
 

@@ -33,6 +33,14 @@ def get(tx: Tx, user_id: str, name: str) -> Keypair:
     return keypair
 
 
+def for_boot(tx: Tx, user_id: str, name: str) -> Keypair:
+    """Return the keypair that a boot names. Raises :class:`Invalid` if the user has none such."""
+    try:
+        return get(tx, user_id, name)
+    except NotFound as error:
+        raise Invalid("Invalid key_name provided.") from error
+
+
 def page(tx: Tx, user_id: str, marker: str | None, limit: int) -> list[Keypair]:
     """Return at most ``limit`` keypairs of a user, sorted by name, after the name ``marker``."""
     if marker is not None and keypairs.get(tx, user_id, marker) is None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import BootRequest, Definitions, Flavor
-from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.errors import Invalid
 from innkeeper.domain.grouping import GroupDefinition
 from innkeeper.domain.ids import is_uuid
 from innkeeper.domain.images import Image
@@ -108,9 +108,6 @@ def of_found(
         return replace(request.definitions, group=group)
     keypair = None
     if request.key_name is not None:
-        try:
-            keypair = replace(keypairs.get(tx, request.user_id, request.key_name), id=0)
-        except NotFound as error:
-            raise Invalid("Invalid key_name provided.") from error
+        keypair = replace(keypairs.for_boot(tx, request.user_id, request.key_name), id=0)
     # Row ids mean nothing in other zones, and other zones should not learn them.
     return Definitions(replace(flavor, id=0), image, keypair, group)

@@ -19,7 +19,7 @@ import msgspec
 
 from innkeeper.domain import preemption
 from innkeeper.domain.compute import BootRequest, Flavor, Server
-from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded, UnknownPlace
+from innkeeper.domain.errors import Invalid, QuotaExceeded, UnknownPlace
 from innkeeper.domain.grouping import GroupState
 from innkeeper.domain.ids import ProviderId, ServerId
 from innkeeper.domain.images import Image
@@ -344,12 +344,8 @@ def _image(known: Mapping[str, Image], request: BootRequest, flavor: Flavor) -> 
 
 
 def _check_key(tx: Tx, request: BootRequest) -> None:
-    if request.key_name is None:
-        return
-    try:
-        keypairs.get(tx, request.user_id, request.key_name)
-    except NotFound as error:
-        raise Invalid("Invalid key_name provided.") from error
+    if request.key_name is not None:
+        keypairs.for_boot(tx, request.user_id, request.key_name)
 
 
 def check_place(table: HostTable, request: BootRequest) -> None:

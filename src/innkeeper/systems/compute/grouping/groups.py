@@ -33,6 +33,7 @@ NAME_OF_PARENTS = "group of a zone parent"
 EMPTY_FOR = timedelta(hours=1)
 """How long a zone parent's group is kept without members. This is much longer than any boot
 takes."""
+TOO_MANY_MEMBERS = "Quota exceeded, too many servers in group"
 
 # Queries that are re-exported unchanged.
 uuid_of = server_groups.uuid_of_server
@@ -212,7 +213,7 @@ def allowed_count(group_state: GroupState, limit: int, count_min: int, count_max
         return count_max
     allowed = min(count_max, max(0, limit - group_state.members))
     if allowed < count_min:
-        raise QuotaExceeded("Quota exceeded, too many servers in group")
+        raise QuotaExceeded(TOO_MANY_MEMBERS)
     return allowed
 
 

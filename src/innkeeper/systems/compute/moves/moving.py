@@ -198,7 +198,7 @@ def order_source(
     """Queue an order for the source of a migration, which still has the server."""
     source = migration.source_host
     is_given = give_order(tx, migration, source, kind, body, now, request_id=request_id)
-    assert is_given, "a host with servers cannot be removed"
+    assert is_given, actions.HOST_STAYS
 
 
 def take_back(

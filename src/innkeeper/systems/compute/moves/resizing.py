@@ -205,7 +205,7 @@ def revert(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
     is_given = moving.clear(
         tx, migration, migration.dest_host, now, request_id=initiator.request_id
     )
-    assert is_given, "a host with servers cannot be removed"
+    assert is_given, actions.HOST_STAYS
 
 
 def _finished(tx: Tx, server: Server) -> Migration:

@@ -24,6 +24,7 @@ from innkeeper.systems.compute.servers.results import Result, owner_message
 from innkeeper.systems.volumes import attachments
 
 IDLE: Collection[str | None] = (None,)
+HOST_STAYS = "a host with servers cannot be removed"
 BRINGING = frozenset(
     {OrderKind.ARRIVE, OrderKind.RETURN, OrderKind.EXPECT, OrderKind.EVACUATE, OrderKind.UNSHELVE}
 )
@@ -106,7 +107,7 @@ def order_home(
     """Queue an order for the agent of the host that a server is on."""
     host = servers.demand_host(server)
     is_given = give_order(tx, host, server.uuid, kind, body, now, request_id=request_id)
-    assert is_given, "a host with servers cannot be removed"
+    assert is_given, HOST_STAYS
 
 
 def end(

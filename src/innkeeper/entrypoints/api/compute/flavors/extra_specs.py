@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.compute.flavors.flavors import visible
+from innkeeper.entrypoints.api.request_checks import demand_key
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.flavors import flavors
 
@@ -41,8 +41,7 @@ async def create(call: Call) -> Answer:
 async def update(call: Call) -> Answer:
     """Set one extra spec of a flavor."""
     key = call.params["key"]
-    if key not in call.body:
-        raise Invalid("Request body and URI mismatch")
+    demand_key(call, call.body)
     await _add(call, call.body)
     return Answer(200, {key: call.body[key]})
 

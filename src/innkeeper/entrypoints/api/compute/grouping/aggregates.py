@@ -16,6 +16,7 @@ from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.pclouds import owned_aggregates
 from innkeeper.entrypoints.api.pclouds.calling import context
 from innkeeper.entrypoints.api.pclouds.ratio_rollout import roll_out_edited
+from innkeeper.entrypoints.api.request_checks import unknown_action
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.grouping import aggregates
 from innkeeper.systems.compute.grouping.owned_aggregates import Owners
@@ -79,7 +80,7 @@ async def act(call: Call) -> Answer:
     """Add a host to an aggregate, remove a host, or set metadata."""
     ((action, arguments),) = call.body.items()
     if action not in ACTIONS:
-        raise Invalid(f"There is no such action: {action[:60]}")
+        raise unknown_action(action[:60])
     call.demand(f"{RULE}:{action}", project_id=call.context.project_id)
     row, owners = _row(call), _owners(call)
     carry_out, argument = ACTIONS[action]

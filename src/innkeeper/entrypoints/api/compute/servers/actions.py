@@ -31,6 +31,7 @@ from innkeeper.entrypoints.api.compute.servers.action_schemas import (
     UNSHELVE,
 )
 from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.request_checks import unknown_action
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.moves import resizing
 from innkeeper.systems.compute.moves import shelving as shelving_rules
@@ -129,7 +130,7 @@ async def act(call: Call) -> Answer:
         raise Invalid(f"The action {name} is not supported.")
     action = ACTIONS.get(name)
     if action is None:
-        raise Invalid(f"There is no such action: {name[:60]}")
+        raise unknown_action(name[:60])
     acting = Acting(call, server, arguments)
     call.demand(action.rule, **acting.owner)
     try:

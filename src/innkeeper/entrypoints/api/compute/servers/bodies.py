@@ -18,11 +18,12 @@ from typing import Any
 
 import msgspec
 
-from innkeeper.domain.compute import BootRequest, Definitions
+from innkeeper.domain.compute import COUNTS_REVERSED, BootRequest, Definitions
 from innkeeper.domain.converters import converter_to
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId, canonical_uuid
 from innkeeper.entrypoints.api.compute.servers import devices
+from innkeeper.entrypoints.api.request_checks import project_and_user
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
 from innkeeper.systems.compute.accounts import quotas
@@ -181,9 +182,7 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
     zone, forced_host = _place(call, body)
     ids = call.site.ids
     context = call.context
-    project_id, user_id = context.project_id, context.user_id
-    if project_id is None or user_id is None:
-        raise Invalid("This request needs a token that is scoped to a project.")
+    project_id, user_id = project_and_user(call)
     _refuse_what_is_not_served(body)
     has_volumes = any(devices.is_volume(each) for each in body.devices)
     if has_volumes and (body.zone is not None or body.blob is not None):
@@ -263,7 +262,7 @@ def _counts(call: Call, body: ServerCreateRequest) -> tuple[int, int]:
     count_min = body.count_min or 1
     count_max = body.count_max or count_min
     if count_min > count_max:
-        raise Invalid("min_count must be <= max_count")
+        raise Invalid(COUNTS_REVERSED)
     most = call.site.settings.scheduling.servers_per_request_max
     if body.zone is not None and "servers" not in body.zone:
         # The zone of a zone parent may allow more servers. This zone then offers as many as it

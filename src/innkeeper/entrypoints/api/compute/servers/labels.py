@@ -14,6 +14,7 @@ from innkeeper.entrypoints.api.compute.servers.access import found, may_override
 from innkeeper.entrypoints.api.compute.servers.acting import in_words
 from innkeeper.entrypoints.api.compute.servers.bodies import metadata_items_max
 from innkeeper.entrypoints.api.patterns import TAG_PATTERN
+from innkeeper.entrypoints.api.request_checks import demand_key
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.servers import labels, servers
 from innkeeper.systems.compute.servers.labels import TAG_CHARS_MAX
@@ -77,8 +78,7 @@ async def metadata_item(call: Call) -> Answer:
 async def set_metadata_item(call: Call) -> Answer:
     """Set one item of a server's metadata."""
     items, items_max = call.body["meta"], await _items_max(call)
-    if call.params["key"] not in items:
-        raise Invalid("Request body and URI mismatch")
+    demand_key(call, items)
     await _write(
         call, lambda tx, server: labels.add_metadata(tx, server, items, items_max, call.now)
     )
