@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import inspect
 import itertools
 import json
 import pkgutil
@@ -24,8 +23,12 @@ import yaml
 from docs import calendar_picture, generate
 from innkeeper.domain.slices import SLICES, Serving
 from innkeeper.domain.versions import Version
-from innkeeper.entrypoints.api.routing import Api, Route
+from innkeeper.entrypoints.api.compute import rules as server_rules
+from innkeeper.entrypoints.api.compute.servers import actions as server_actions
+from innkeeper.entrypoints.api.routing import Api, Route, Rule, TableAction, summary_of
 from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.entrypoints.api.volumes import actions as volume_actions
+from innkeeper.entrypoints.api.volumes import rules as volume_rules
 from innkeeper.settings import KEYS
 from tests.compat.differences import DIFFERENCES
 from tests.scenarios.stories import LOADER
@@ -42,6 +45,11 @@ REFUSALS = 400
 FORBIDDEN = 403
 MADE_BY = {"Route": 4}
 """The functions that make routes, with the position of the argument for the summary."""
+OF_ACTIONS: tuple[tuple[str, tuple[Rule, ...], Mapping[str, TableAction]], ...] = (
+    ("compute", server_rules.OTHER_RULES, server_actions.ACTIONS),
+    ("volume", volume_rules.OTHER_RULES, volume_actions.ACTIONS),
+)
+"""The APIs with actions: the rules that only handlers check, and the actions."""
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 
 
@@ -207,12 +215,7 @@ def given_summaries() -> Iterator[tuple[Finding, str, str]]:
                 for part in ast.unparse(node.args[index - 2]).split("."):
                     handler = getattr(handler, part)
                 summary = ast.literal_eval(node.args[index])
-                yield Finding(file.path, node.lineno, summary), summary, told_by(handler)
-
-
-def told_by(handler: Any) -> str:
-    """The first paragraph of a docstring, as one line."""
-    return " ".join((inspect.getdoc(handler) or "").partition("\n\n")[0].split())
+                yield Finding(file.path, node.lineno, summary), summary, summary_of(handler)
 
 
 def test_route_summaries_are_not_repeated() -> None:
@@ -223,15 +226,24 @@ def test_route_summaries_are_not_repeated() -> None:
     twice = [place for place, summary, reported in found if summary == reported]
     twice += [
         place
-        for _, route, place in routes()
-        if route.rule is not None and route.rule.description == route.summary and is_alone(route)
+        for api, route, place in routes()
+        if route.rule is not None
+        and route.rule.description == route.summary
+        and is_first(api, route)
+    ]
+    twice += [
+        Finding(f"api/{room}", 1, rule.name)
+        for room, rules, actions in OF_ACTIONS
+        for rule in rules
+        for action in actions.values()
+        if action.rule == rule.name and rule.description == summary_of(action.run)
     ]
     judge("said-twice", twice)
 
 
-def is_alone(route: Route) -> bool:
-    """Whether a route's rule guards no other route. A rule for several routes has its own text."""
-    return sum(other.rule is route.rule for _, other, _ in routes()) == 1
+def is_first(api: Api, route: Route) -> bool:
+    """Whether a route is the first with its rule; the rule has this route's words by default."""
+    return next(other for other in api.routes if other.rule == route.rule) is route
 
 
 def requests_in(node: Any) -> Iterator[tuple[str, str, int]]:

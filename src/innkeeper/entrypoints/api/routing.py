@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.moves import Initiator
@@ -157,7 +157,7 @@ Handler = Callable[[Call], Awaitable[Answer]]
 class Rule:
     """A policy rule. ``default`` is a check in oslo.policy's language.
 
-    - ``description`` defaults to the route's summary.
+    - ``description`` defaults to the summary of the rule's first route, or of its action.
     - ``legacy`` is an older default. The settings can keep it valid in addition to ``default``.
     - ``needs_project_scope`` rejects system-scoped tokens, unless the settings allow them.
     - ``is_for_agents`` accepts agents' own credentials. All other rules reject them.
@@ -229,24 +229,48 @@ class Route:
 
     def __post_init__(self) -> None:
         if not self.summary:
-            summary, _, _ = (inspect.getdoc(self.handler) or "").partition("\n\n")
-            object.__setattr__(self, "summary", " ".join(summary.split()))
+            object.__setattr__(self, "summary", summary_of(self.handler))
 
 
-def all_rules(routes: Iterable[Route], others: Iterable[Rule] = ()) -> tuple[Rule, ...]:
-    """Return the rules of routes, in order, and then ``others``, which only handlers check."""
+class TableAction(Protocol):
+    """An action in an API's table of actions: its policy rule, and its handler."""
+
+    @property
+    def rule(self) -> str: ...
+
+    @property
+    def run(self) -> Callable[..., Awaitable[Answer]]: ...
+
+
+def summary_of(handler: Callable[..., Any]) -> str:
+    """Return the first paragraph of a handler's docstring, as one line."""
+    summary, _, _ = (inspect.getdoc(handler) or "").partition("\n\n")
+    return " ".join(summary.split())
+
+
+def all_rules(
+    routes: Iterable[Route], others: Iterable[Rule] = (), actions: Iterable[TableAction] = ()
+) -> tuple[Rule, ...]:
+    """Return the rules of routes, in order, and then ``others``, which only handlers check.
+
+    A rule without a description gets the summary of its first route or of its action.
+    """
+    given: dict[str, Rule] = {}
     found: dict[str, Rule] = {}
     for route in routes:
-        if route.rule is None:
-            continue
-        rule = route.rule
-        if not rule.description:
-            rule = replace(rule, description=route.summary)
-        assert found.setdefault(rule.name, rule) == rule, f"one {rule.name}"
+        if route.rule is not None:
+            assert given.setdefault(route.rule.name, route.rule) == route.rule, "one of each name"
+            found.setdefault(route.rule.name, _described(route.rule, route.summary))
+    summaries = {each.rule: summary_of(each.run) for each in actions}
     for rule in others:
-        assert rule.name not in found and rule.description, f"one {rule.name}, with a description"
-        found[rule.name] = rule
+        assert rule.name not in found, f"one {rule.name}"
+        found[rule.name] = _described(rule, summaries.get(rule.name, ""))
+        assert found[rule.name].description, f"{rule.name} has a description"
     return tuple(found.values())
+
+
+def _described(rule: Rule, summary: str) -> Rule:
+    return rule if rule.description else replace(rule, description=summary)
 
 
 @dataclass(frozen=True, slots=True)

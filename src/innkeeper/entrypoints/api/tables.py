@@ -12,6 +12,7 @@ from innkeeper.entrypoints.api.compute.documents import DOCUMENT_ROUTES
 from innkeeper.entrypoints.api.compute.flavors.routes import FLAVOR_ROUTES
 from innkeeper.entrypoints.api.compute.grouping.routes import GROUPING_ROUTES
 from innkeeper.entrypoints.api.compute.hosts.routes import HOST_ROUTES
+from innkeeper.entrypoints.api.compute.servers.actions import ACTIONS
 from innkeeper.entrypoints.api.compute.servers.history_routes import HISTORY_ROUTES
 from innkeeper.entrypoints.api.compute.servers.routes import SERVER_ROUTES
 from innkeeper.entrypoints.api.compute.versions.table import VERSIONS
@@ -43,7 +44,7 @@ COMPUTE = Api(
     service_type="compute",
     title="Compute",
     routes=ROUTES,
-    rules=all_rules(ROUTES, (*rules.OTHER_RULES, *pcloud_routes.OTHER_RULES)),
+    rules=all_rules(ROUTES, (*rules.OTHER_RULES, *pcloud_routes.OTHER_RULES), ACTIONS.values()),
     fault_form=faults.form,
     versions=VERSIONS,
     body_refusal=faults.body_refusal,

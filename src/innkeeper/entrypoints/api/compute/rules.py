@@ -60,8 +60,8 @@ _SHELVE_RULES = (
     ),
 )
 _RECORD_RULES = (
-    Rule(f"{_LOCK}:lock", PROJECT_WRITER, "Lock a server against changes."),
-    Rule(f"{_LOCK}:unlock", PROJECT_WRITER, "Unlock a server."),
+    Rule(f"{_LOCK}:lock", PROJECT_WRITER),
+    Rule(f"{_LOCK}:unlock", PROJECT_WRITER),
     Rule(
         f"{_LOCK}:unlock:unlock_override",
         ADMIN,

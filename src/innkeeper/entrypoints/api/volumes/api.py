@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from innkeeper.entrypoints.api.routing import Api, all_rules
 from innkeeper.entrypoints.api.volumes import faults
+from innkeeper.entrypoints.api.volumes.actions import ACTIONS
 from innkeeper.entrypoints.api.volumes.admin_routes import ADMIN_ROUTES
 from innkeeper.entrypoints.api.volumes.routes import ATTACHMENT_ROUTES, VOLUME_ROUTES
 from innkeeper.entrypoints.api.volumes.rules import OTHER_RULES
@@ -15,7 +16,7 @@ VOLUME = Api(
     service_type="block-storage",
     title="Block Storage",
     routes=ROUTES,
-    rules=all_rules(ROUTES, OTHER_RULES),
+    rules=all_rules(ROUTES, OTHER_RULES, ACTIONS.values()),
     fault_form=faults.form,
     versions=VERSIONS,
     body_refusal=faults.body_refusal,

@@ -15,8 +15,8 @@ _ACTION = "volume_extension:volume_actions"
 _IMAGE = "volume_extension:volume_image_metadata"
 
 OTHER_RULES = (
-    Rule("volume:extend", checks.PROJECT_WRITER, "Make a volume larger."),
-    Rule("volume:force_delete", ADMIN, "Delete a volume, whatever its state is."),
+    Rule("volume:extend", checks.PROJECT_WRITER),
+    Rule("volume:force_delete", ADMIN),
     Rule("volume:update_readonly_flag", checks.PROJECT_WRITER, "Make a volume read-only."),
     Rule(
         "volume_extension:volume_admin_actions:reset_status", ADMIN, "Set the status of a volume."

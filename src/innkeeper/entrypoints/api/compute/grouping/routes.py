@@ -16,7 +16,7 @@ _GROUP_RULE = server_groups.RULE
 _CACHED_IMAGES = Version(2, 81)
 
 _CREATE_AGGREGATE = Rule(f"{_AGGREGATE_RULE}:create", ADMIN)
-_SHOW_AGGREGATES = Rule(f"{_AGGREGATE_RULE}:show", ADMIN, "Show an aggregate.")
+_SHOW_AGGREGATES = Rule(f"{_AGGREGATE_RULE}:show", ADMIN)
 _UPDATE_AGGREGATE = Rule(f"{_AGGREGATE_RULE}:update", ADMIN)
 _CREATE_GROUP = Rule(f"{_GROUP_RULE}:create", PROJECT_WRITER)
 _DELETE_GROUP = Rule(f"{_GROUP_RULE}:delete", PROJECT_WRITER)

@@ -46,9 +46,7 @@ def _by_agents(action: str, description: str = "") -> Rule:
 
 
 _REGISTER = _by_agents("register", "Register an agent, and report its hosts.")
-_UPDATE_SERVICES = Rule(
-    f"{_SERVICE_RULE}:update", ADMIN, "Enable, disable or force down a compute service."
-)
+_UPDATE_SERVICES = Rule(f"{_SERVICE_RULE}:update", ADMIN)
 _DELETE_SERVICES = Rule(f"{_SERVICE_RULE}:delete", ADMIN, "Delete a host's compute service.")
 _LIST = Rule(f"{_HYPERVISOR_RULE}:list", ADMIN, "List hypervisors.")
 _LIST_DETAIL = Rule(f"{_HYPERVISOR_RULE}:list-detail", ADMIN, "List hypervisors with details.")

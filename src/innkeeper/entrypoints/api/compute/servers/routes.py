@@ -32,13 +32,13 @@ TAGS_SINCE = Version(2, 26)
 
 _LIST = Rule(f"{_SERVERS}:index", PROJECT, "List a project's servers.")
 _LIST_DETAIL = Rule(f"{_SERVERS}:detail", PROJECT, "List a project's servers with details.")
-_SHOW = Rule(f"{_SERVERS}:show", PROJECT, "Show a server.")
+_SHOW = Rule(f"{_SERVERS}:show", PROJECT)
 _ADD_METADATA = Rule(f"{_METADATA}:create", PROJECT_WRITER)
 _SET_METADATA = Rule(f"{_METADATA}:update_all", PROJECT_WRITER)
 _SET_ITEM = Rule(f"{_METADATA}:update", PROJECT_WRITER)
 _REMOVE_ITEM = Rule(f"{_METADATA}:delete", PROJECT_WRITER)
 _RECORD = Rule(f"{_EXPLAIN}:record", ADMIN, "Record decisions, and read the recordings.")
-BOOT = Rule(f"{_SERVERS}:create", PROJECT_WRITER, "Boot servers.")
+BOOT = Rule(f"{_SERVERS}:create", PROJECT_WRITER)
 """The rule of every route that boots servers."""
 
 LIFECYCLE_ROUTES = (
