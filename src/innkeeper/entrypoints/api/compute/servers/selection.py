@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -39,6 +40,13 @@ PROJECTS = "zone_projects"
 """The query parameter of a zone parent that limits a list of all its projects by a prefix."""
 NUMBER_DIGITS_MAX = 9
 _TEXTS = msgspec.json.Decoder(dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionOptions:
+    """``rejects_unknown_status`` rejects a list by an unknown status, instead of an empty list."""
+
+    rejects_unknown_status: bool = True
 
 
 def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
@@ -143,7 +151,8 @@ def _states(call: Call, filters: Mapping[str, str]) -> tuple[tuple[StateConditio
     parts: list[tuple[StateCondition, ...]] = []
     if "status" in filters:
         words = {text.upper() for text in call.query["status"]}
-        if not words & WORDS:
+        is_known = not words.isdisjoint(WORDS)
+        if not is_known and call.options.of(SelectionOptions).rejects_unknown_status:
             raise Invalid("Invalid status value")
         parts.append(tuple(state for word in sorted(words) for state in of_status(word)))
     if "vm_state" in filters:
