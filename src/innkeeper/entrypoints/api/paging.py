@@ -35,11 +35,20 @@ def next_query(call: Call, marker: str) -> str:
 
 
 def next_link(
-    call: Call, name: str, found: Sequence[T], limit: int, marker_of: Callable[[T], object]
+    call: Call,
+    name: str,
+    found: Sequence[T],
+    limit: int,
+    marker_of: Callable[[T], object],
+    address: str | None = None,
 ) -> dict[str, Any]:
-    """Return ``{name}_links`` with a link to the next page, if ``found`` exceeds ``limit``."""
+    """Return ``{name}_links`` with a link to the next page, if ``found`` exceeds ``limit``.
+
+    ``address`` is the list's address, if it is not the path of the route.
+    """
     if not len(found) > limit > 0:
         return {}
-    path = call.route.path.format_map(call.params)
+    if address is None:
+        address = call.address + call.route.path.format_map(call.params)
     query = next_query(call, str(marker_of(found[limit - 1])))
-    return {f"{name}_links": [{"rel": "next", "href": f"{call.address}{path}?{query}"}]}
+    return {f"{name}_links": [{"rel": "next", "href": f"{address}?{query}"}]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from innkeeper.domain.amounts import UNIT_MAX
@@ -13,7 +14,7 @@ from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.volumes import Volume
 from innkeeper.engine.retry import VOLUMES
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.paging import next_query
+from innkeeper.entrypoints.api import paging
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.entrypoints.api.schema_types import FALSE_WORDS, TRUE_WORDS
 from innkeeper.systems.compute.boot.context import DecisionContext
@@ -73,12 +74,9 @@ def place(call: Call) -> str:
 
 
 def next_link(call: Call, name: str, found: Sequence[Any], limit: int) -> dict[str, Any]:
-    """Return ``{name}_links`` with a link to the next page, if ``found`` exceeds ``limit``."""
-    if not len(found) > limit > 0:
-        return {}
-    path = call.route.path.removeprefix(ROOT)
-    href = f"{place(call)}{path}?{next_query(call, found[limit - 1].uuid)}"
-    return {f"{name}_links": [{"rel": "next", "href": href}]}
+    """Return a link to the next page of a list, as :func:`paging.next_link` does."""
+    address = place(call) + call.route.path.removeprefix(ROOT)
+    return paging.next_link(call, name, found, limit, attrgetter("uuid"), address)
 
 
 def server_id(text: str | None) -> str | None:
