@@ -42,6 +42,9 @@ _UUID_OF_SERVER = Prepared(
     .where(server_group_members.c.server_uuid == sa.bindparam("requested"))
 )
 _IS_MEMBER = (servers.c.uuid == server_group_members.c.server_uuid) & servers.c.deleted_at.is_(None)
+_IS_OTHER = (server_group_members.c.group_id == sa.bindparam("requested")) & (
+    server_group_members.c.server_uuid != sa.bindparam("but")
+)
 _MEMBERS = (
     sa.select(server_group_members.c.group_id, servers.c.uuid)
     .join(servers, _IS_MEMBER)
@@ -49,13 +52,12 @@ _MEMBERS = (
     .order_by(servers.c.id)
 )
 # SELECT host, COUNT(*) FROM server_group_members JOIN servers ...
-#  WHERE group_id = :requested AND uuid != :but GROUP BY host
+#  WHERE group_id = :requested AND server_uuid != :but GROUP BY host
 _MEMBERS_BY_HOST = (
     sa.select(servers.c.host, sa.func.count())
     .select_from(server_group_members)
     .join(servers, _IS_MEMBER)
-    .where(server_group_members.c.group_id == sa.bindparam("requested"))
-    .where(servers.c.uuid != sa.bindparam("but"))
+    .where(_IS_OTHER)
     .group_by(servers.c.host)
 )
 _MOVING = (
@@ -63,8 +65,7 @@ _MOVING = (
     .select_from(server_group_members)
     .join(servers, _IS_MEMBER)
     .join(migrations, migrations.c.server_uuid == servers.c.uuid)
-    .where(server_group_members.c.group_id == sa.bindparam("requested"))
-    .where(servers.c.uuid != sa.bindparam("but"))
+    .where(_IS_OTHER)
     .where(migrations.c.status.in_(sorted(MAY_CHANGE_HOSTS)))
 )
 _IS_BELOW = (zone_servers.c.uuid == server_group_members.c.server_uuid) & (
@@ -77,13 +78,12 @@ _MEMBERS_BELOW = (
     .order_by(zone_servers.c.created_at, zone_servers.c.uuid)
 )
 # SELECT child_id, COUNT(*) FROM server_group_members JOIN zone_servers ...
-#  WHERE group_id = :requested AND uuid != :but GROUP BY child_id
+#  WHERE group_id = :requested AND server_uuid != :but GROUP BY child_id
 _BELOW_BY_CHILD = (
     sa.select(zone_servers.c.child_id, sa.func.count())
     .select_from(server_group_members)
     .join(zone_servers, _IS_BELOW)
-    .where(server_group_members.c.group_id == sa.bindparam("requested"))
-    .where(zone_servers.c.uuid != sa.bindparam("but"))
+    .where(_IS_OTHER)
     .group_by(zone_servers.c.child_id)
 )
 _ADD_MEMBERS = Prepared(server_group_members.insert())
