@@ -137,10 +137,7 @@ class Engine:
         self.writer.defer(WriteTogether(work, item, lines))
 
     def write_with_next(self, work: Together[T, R], item: T, lines: int = 1) -> asyncio.Future[R]:
-        """Run ``work`` as :meth:`write_later` does. The future has the answer after the commit.
-
-        If the service is stopping, the answer may be :class:`Unavailable`.
-        """
+        """Run ``work`` as :meth:`write_later` does. See :meth:`Writer.submit_with_next`."""
         return self.writer.submit_with_next(WriteTogether(work, item, lines))
 
     def hasten(self) -> None:

@@ -39,13 +39,13 @@ class Executor(Protocol):
 
     @property
     def may_plan_ahead(self) -> bool:
-        """Whether the settings allow to plan any boot ahead."""
+        """Whether any boot may be planned ahead."""
 
     def plan_ahead(self, request: BootRequest) -> bool:
         """Plan the next boot before its transaction. Returns whether that was possible."""
 
     def plans_ahead(self) -> tuple[int, int]:
-        """Return how many plans made ahead were used so far, and how many were undone."""
+        """Return how many plans made ahead were used, and undone."""
 
     def follow(self, tx: Tx) -> None:
         """Bring the host table up to date with what ``tx`` sees."""

@@ -9,7 +9,7 @@ host is then disabled again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from innkeeper.domain.errors import AlreadyExists, Conflict, InUse, NotFound
@@ -23,6 +23,9 @@ from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import aggregates, members, paging
 from innkeeper.systems.pclouds.context import PcloudContext
+
+# A query that is re-exported unchanged.
+by_aggregates = host_flavors.by_aggregates
 
 LEFT_POOL = "It left the pool of host flavor {}."
 
@@ -40,11 +43,6 @@ def get(tx: Tx, flavor_id: str) -> HostFlavor:
     if found is None:
         raise NotFound(f"Host flavor {flavor_id} could not be found.")
     return found
-
-
-def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, HostFlavor]:
-    """Return the host flavors of these aggregates, by the aggregates' row ids."""
-    return host_flavors.by_aggregates(tx, rows)
 
 
 def free_counts(

@@ -12,7 +12,7 @@ pcloud.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -39,6 +39,9 @@ from innkeeper.systems.pclouds import (
 )
 from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
+
+# A query that is re-exported unchanged.
+by_aggregates = pclouds.by_aggregates
 
 FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
 """The fields of a pcloud that its owner may set."""
@@ -95,11 +98,6 @@ def _seen(tx: Tx, uuid: str, viewer: str | None) -> Pcloud:
     if viewer not in (None, found.project_id) and not may_use(tx, found, viewer):
         raise unknown(uuid)
     return found
-
-
-def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, Pcloud]:
-    """Return the pclouds of these aggregates, by the aggregates' row ids."""
-    return pclouds.by_aggregates(tx, rows)
 
 
 def host_counts(tx: Tx, found: list[Pcloud]) -> dict[int, int]:

@@ -46,7 +46,7 @@ def name_of(given: Any) -> str:
 
 
 def window_of(body: Mapping[str, Any], now: datetime) -> Window:
-    """Return the window of a new lease. A start within the current minute counts as now."""
+    """Return the window of a new lease, which does not begin in the past."""
     start, end = moment(body["start_date"], now), moment(body["end_date"], now)
     start = start_from(start, now)
     if end <= start:

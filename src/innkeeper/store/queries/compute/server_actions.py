@@ -48,8 +48,7 @@ def end(
 ) -> None:
     """Record that an action continued or ended. With ``message``, record that it failed.
 
-    ``counted`` is the message with numbers of hosts, for administrators. ``counted`` is stored only
-    if it differs from ``message``.
+    ``counted`` (see :class:`Action`) is stored only if it differs from ``message``.
     """
     values: dict[str, Any] = {"updated_at": now}
     if message is not None:
