@@ -15,14 +15,11 @@ import numpy.typing as npt
 
 from innkeeper.domain.numerals import number_of
 from innkeeper.snapshot.amounts import Mask
+from innkeeper.snapshot.codes import SPARE, Codes, codes_max, renumbered
 
-Codes = npt.NDArray[np.int32]
 Metadata = Mapping[str, str]
 Verdict = Callable[[Sequence[Metadata]], bool]
 NONE = 0
-CODES_SPARE = 64
-"""Unused codes are removed when there are more codes than this number plus twice the number of
-codes that the last cleanup kept."""
 MULTIPLIER_MAX = 1e9
 """The largest multiplier, as in the settings. With larger multipliers, sums of weights would lose
 the precision of other weighers."""
@@ -41,7 +38,7 @@ class AggregateSets:
         self._by_code: list[tuple[Metadata, ...]] = [()]
         self._multipliers: dict[str, npt.NDArray[np.float64] | None] = {}
         self._mentions: dict[str, bool] = {}
-        self._codes_max = CODES_SPARE
+        self._codes_max = SPARE
         self.version = 0
 
     @property
@@ -52,11 +49,10 @@ class AggregateSets:
     def keep_codes(self, live: Iterable[int]) -> Codes:
         """Keep only these codes and code 0, and return the new codes by old code."""
         kept = [NONE, *(code for code in live if code != NONE)]
-        found: Codes = np.zeros(len(self._sets), dtype=np.int32)
-        found[kept] = np.arange(len(kept), dtype=np.int32)
+        found = renumbered(kept, len(self._sets))
         self._sets = [self._sets[code] for code in kept]
         self._codes = {each: code for code, each in enumerate(self._sets)}
-        self._codes_max = 2 * len(kept) + CODES_SPARE
+        self._codes_max = codes_max(kept)
         there = frozenset().union(*self._sets)
         self._metadata = {each: self._metadata[each] for each in self._metadata if each in there}
         self._by_code = [self._metadata_of(each) for each in self._sets]

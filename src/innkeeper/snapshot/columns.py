@@ -22,9 +22,10 @@ from innkeeper.snapshot.aggregates import AggregateSets, Verdict
 from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Indexes, Mask, Rows
 from innkeeper.snapshot.calendar import Calendar
 from innkeeper.snapshot.capabilities import CapabilityColumn, CapabilityColumns
+from innkeeper.snapshot.codes import Codes
 from innkeeper.snapshot.dedications import Dedications
 from innkeeper.snapshot.kinds import Kinds
-from innkeeper.snapshot.pools import Codes, PoolTable
+from innkeeper.snapshot.pools import PoolTable
 from innkeeper.snapshot.residents import Residents
 
 NEVER_S = -np.inf

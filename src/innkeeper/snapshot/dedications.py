@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from innkeeper.domain.ids import ProviderId
 from innkeeper.snapshot.amounts import Indexes, Mask
-from innkeeper.snapshot.pools import Codes
+from innkeeper.snapshot.codes import SPARE, Codes, codes_max, renumbered
 
 GENERAL, POOLED = 0, 1
 """The codes of hosts for general use, and of hosts in a host flavor's pool."""
@@ -28,9 +28,6 @@ FREEPOOL = "freepool"
 """The key of the freepool. This key is no uuid, so no hint can name the freepool. No project may
 use the freepool directly."""
 RESERVATION = "reservation "
-CODES_SPARE = 64
-"""Unused codes are removed when there are more codes than this number plus twice the number of
-codes that the last cleanup kept."""
 FEW = 4
 NO_ROWS: Indexes = np.zeros(0, dtype=np.intp)
 PROJECTS_MAX = 10_000
@@ -50,7 +47,7 @@ class Dedications:
         self._codes: dict[str, int] = {}
         self._projects: list[frozenset[str]] = [frozenset(), frozenset()]
         self._taken_in: list[frozenset[str]] = [frozenset(), frozenset()]
-        self._codes_max = CODES_SPARE
+        self._codes_max = SPARE
         self._automatic: list[int] = []
         self._automatic_of: dict[str, tuple[str, ...]] = {}
         self._hosts: dict[tuple[int, str], ProviderId] = {}
@@ -171,13 +168,12 @@ class Dedications:
     def keep_codes(self, live: Collection[int]) -> Codes:
         """Keep only these codes and the fixed ones, and return the new codes by old code."""
         kept = [GENERAL, POOLED, *(code for code in sorted(live) if code >= FIRST)]
-        found: Codes = np.zeros(len(self._uuids), dtype=np.int32)
-        found[kept] = np.arange(len(kept), dtype=np.int32)
+        found = renumbered(kept, len(self._uuids))
         self._uuids = [self._uuids[code] for code in kept]
         self._projects = [self._projects[code] for code in kept]
         self._taken_in = [self._taken_in[code] for code in kept]
         self._codes = {uuid: code for code, uuid in enumerate(self._uuids) if code >= FIRST}
-        self._codes_max = 2 * len(kept) + CODES_SPARE
+        self._codes_max = codes_max(kept)
         self._find_automatic()
         self._names = {
             provider_id: (int(found[code]), name)

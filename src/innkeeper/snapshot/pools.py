@@ -18,14 +18,10 @@ import numpy.typing as npt
 
 from innkeeper.domain.ids import HostIndex, ProviderId, ProviderUuid
 from innkeeper.snapshot.amounts import Amount, AmountTable, Mask
+from innkeeper.snapshot.codes import SPARE, Codes, codes_max, renumbered
 
-Codes = npt.NDArray[np.int32]
 NOBODY = 0
 """The code of the empty set of aggregates, and the number of the empty group of pools."""
-
-CODES_SPARE = 64
-"""Unused codes are removed when there are more codes than this number plus twice the number of
-codes that the last cleanup kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ class PoolTable(AmountTable):
         self._served: dict[int, Mask] = {}
         self._codes: dict[frozenset[str], int] = {frozenset(): NOBODY}
         self._sets = list(self._codes)
-        self._codes_max = CODES_SPARE
+        self._codes_max = SPARE
 
     # -- codes of sets of aggregates -------------------------------------------------------
 
@@ -85,11 +81,10 @@ class PoolTable(AmountTable):
     def keep_codes(self, live: Iterable[int]) -> Codes:
         """Keep only these codes and code 0, and return the new codes by old code."""
         kept = [NOBODY, *(code for code in live if code != NOBODY)]
-        numbers: Codes = np.zeros(self.code_count, dtype=np.int32)
-        numbers[kept] = np.arange(len(kept), dtype=np.int32)
+        numbers = renumbered(kept, self.code_count)
         self._sets = [self._sets[code] for code in kept]
         self._codes = {each: code for code, each in enumerate(self._sets)}
-        self._codes_max = 2 * len(kept) + CODES_SPARE
+        self._codes_max = codes_max(kept)
         self.regroup()
         return numbers
 
