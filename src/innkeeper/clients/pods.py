@@ -17,7 +17,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlsplit
+
+import msgspec
 
 from innkeeper.clients.certificates import trust_of
 from innkeeper.clients.kept_connections import (
@@ -89,6 +92,17 @@ WireOf = Callable[[], ServiceWire]
 """Makes the connections of one event loop to all pods."""
 IMAGE, IDENTITY = "image", "identity"
 """Types of services. The address of ``IDENTITY`` is the login's."""
+
+
+def object_of(answer: PodAnswer) -> dict[str, Any]:
+    """Return the body of an answer, which must be a JSON object. Raises :class:`PodSilent`."""
+    try:
+        body = msgspec.json.decode(answer.body)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise PodSilent("its answer is not JSON", may_have_arrived=True) from error
+    if not isinstance(body, dict):
+        raise PodSilent("its answer is not an object", may_have_arrived=True)
+    return body
 
 
 @dataclass(slots=True)

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
-import msgspec
-
 from innkeeper.clients.pod_logins import PodLogin
-from innkeeper.clients.pods import NoService, PodAnswer, PodCall, PodClient, PodSilent
+from innkeeper.clients.pods import NoService, PodAnswer, PodCall, PodClient, PodSilent, object_of
 from innkeeper.domain.pod_usage import number
 from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB
 
@@ -60,13 +58,7 @@ def decoded(answer: PodAnswer) -> dict[str, object]:
     """Return the body of a successful answer. Raises :class:`PodSilent`."""
     if answer.status != HTTPStatus.OK:
         raise PodSilent.of_status(answer.status, may_have_arrived=True)
-    try:
-        body = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise PodSilent("its answer is not JSON", may_have_arrived=True) from error
-    if not isinstance(body, dict):
-        raise PodSilent("its answer is not an object", may_have_arrived=True)
-    return body
+    return object_of(answer)
 
 
 async def _statistics(client: PodClient, login: PodLogin, timeout_s: float) -> Mapping[str, object]:

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from innkeeper.clients.pod_logins import PodLogin
-from innkeeper.clients.pods import IDENTITY, LoginRefused, PodAnswer, PodCall, PodSilent
+from innkeeper.clients.pods import IDENTITY, LoginRefused, PodAnswer, PodCall, PodSilent, object_of
 from innkeeper.domain.door import SERVER, VOLUME, Json
 from innkeeper.domain.pods import Pod
 from innkeeper.engine.pods.clouds import PodClouds
@@ -126,15 +126,7 @@ def decoded(answer: PodAnswer) -> dict[str, Json]:
 
     Raises :class:`PodSilent`.
     """
-    if not answer.body:
-        return {}
-    try:
-        told = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise PodSilent("its answer is not JSON", may_have_arrived=True) from error
-    if not isinstance(told, dict):
-        raise PodSilent("its answer is not an object", may_have_arrived=True)
-    return told
+    return object_of(answer) if answer.body else {}
 
 
 def is_gone(answer: PodAnswer) -> bool:
