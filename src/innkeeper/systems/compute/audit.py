@@ -1,4 +1,4 @@
-"""Check the invariants of the compute room in the store."""
+"""Check the invariants of servers, server groups, hosts and orders in the database."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
 
 
 def zones(tx: Tx, only: Only = None) -> Iterator[Finding]:
-    """Yield findings about hosts in a wrong availability zone, or in several zones.
+    """Yield findings about hosts in a wrong availability zone, or in several availability zones.
 
     ``only`` has the names of the hosts to check.
     """

@@ -3,11 +3,11 @@
 The volumes are reserved before the servers exist, under the ids that the servers will have. If the
 boot is refused, the caller undoes the reservation.
 
-Always true: servers have one reservation, also if their boot is attempted again in another process.
-Only the attempt that has the reservation can undo it.
+Always true: servers have one reservation, even if another process attempts their boot again. Only
+the attempt that has the reservation can undo the reservation.
 
 May be false: a reservation belongs to a server that exists. If the process dies before the boot,
-the server does not exist. A sweep then removes the reservation.
+the server does not exist. A periodic task then removes the reservation.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def reserve(
 
     ``template`` has the project, the zone and the other fields that all new volumes share. With
     ``is_repeat``, an earlier attempt to boot these servers may have reserved their volumes. This
-    attempt then takes over the volumes of the servers that are not booted yet. Raises
-    :class:`Invalid` for a volume or image that cannot be used, :class:`Conflict` if no pool is
-    valid, and :class:`VolumeQuotaExceeded`.
+    attempt then takes over the volumes of servers that are not booted yet. Raises :class:`Invalid`
+    for a volume or image that cannot be used. Raises :class:`Conflict` if no pool is valid. Raises
+    :class:`VolumeQuotaExceeded` if the quota is too small.
     """
     earlier = _earlier(tx, server_ids, len(devices), is_repeat=is_repeat)
     if earlier is not None:
@@ -103,7 +103,7 @@ def reserve(
 def _named(devices: Sequence[BlockDevice]) -> list[str]:
     """Return the device names that are already used.
 
-    These are the names in the request, and the name of the root disk if it is not a volume. Raises
+    These are the names in the request, and the name of a root disk that is not a volume. Raises
     :class:`Invalid` if two names are the same.
     """
     found = [each.device for each in devices if each.device is not None]
@@ -129,8 +129,8 @@ def _earlier(
         return None
     is_whole = bool(booted) or len(mine) == len(server_ids) * count
     if not is_repeat or not is_whole:
-        # Without this check, a process that was suspended would reserve more volumes for them.
-        raise Conflict("Another attempt to boot these servers has begun.")
+        # Without this check, a suspended process that continues would reserve more volumes.
+        raise Conflict("Another attempt to boot these servers has begun. Wait for its result.")
     return mine
 
 
@@ -194,10 +194,11 @@ def _request(device: BlockDevice, template: VolumeRequest, ids: IdSource) -> Vol
 
 
 def undo(tx: Tx, server_ids: Collection[ServerId], reserved: Reserved, now: datetime) -> None:
-    """Free the volumes of servers that were not booted, and delete those made for them.
+    """Free the volumes of servers that were not booted, and delete their new volumes.
 
-    A server that exists keeps its volumes, because its boot was committed although an error was
-    raised. A server also keeps its volumes if another attempt has taken over its reservation.
+    Exceptions: a server that exists keeps its volumes, because its boot was committed although an
+    error was raised. A server also keeps its volumes if another attempt has taken over its
+    reservation.
     """
     left = set(server_ids) - servers.ever_known(tx, server_ids)
     found = attachments.of_servers(tx, left)

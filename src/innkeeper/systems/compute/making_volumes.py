@@ -1,4 +1,6 @@
-"""Make, extend and delete volumes: the decisions of the volumes room, with their orders to agents.
+"""Make, extend and delete volumes, and give agents the orders for this.
+
+The package ``systems.volumes`` makes the decisions.
 
 Always true: a volume that is ``creating``, ``extending`` or ``deleting`` has a pending order, which
 was written in the same transaction.
@@ -31,7 +33,7 @@ GIB = 1024**3
 
 @dataclass(frozen=True, slots=True)
 class VolumeContext:
-    """What decisions about volumes read, besides the request."""
+    """The inputs of decisions about volumes, except for the request."""
 
     context: DecisionContext
     settings: Volumes
@@ -65,9 +67,9 @@ def create_all(
 ) -> list[Volume]:
     """Create these volumes of one project, and order their pools to make them.
 
-    If one volume cannot be created, none is created. With ``are_in_one_zone``, all volumes are in
-    the zone of the first volume. Raises :class:`Conflict` if no pool is valid for one of them, and
-    the errors of :meth:`VolumeBatch.plan`.
+    If one volume cannot be created, no volume is created. With ``are_in_one_zone``, all volumes are
+    in the zone of the first volume. Raises :class:`Conflict` if no pool is valid for a volume. Also
+    raises the errors of :meth:`VolumeBatch.plan`.
     """
     if not requests:
         return []
@@ -86,13 +88,13 @@ def create_all(
 
 
 def _limits(context: DecisionContext) -> tuple[float, str]:
-    """Return how long an agent may be silent, in seconds, and the default availability zone."""
+    """Return the seconds after which a silent agent is down, and the default availability zone."""
     scheduling, computing = context.scheduling, context.computing
     return computing.service_down_time_s, scheduling.default_availability_zone
 
 
 def _order(tx: Tx, table: HostTable, created: Sequence[CreatedVolume]) -> None:
-    """Order the agents of the chosen hosts to make volumes."""
+    """Give the agents of the chosen hosts the orders to make volumes."""
     new = [
         volume_orders.new(
             each.volume,
@@ -138,7 +140,7 @@ def _image(request: VolumeRequest, found: Image | None) -> SourceImage:
 
 
 def explain(tx: Tx, here: VolumeContext, request: VolumeRequest) -> Mapping[str, Any]:
-    """Decide about a volume without creating it. Return the decision in words."""
+    """Choose a pool for a volume without creating the volume. Return the decision in words."""
     kind = volume_types.named(
         tx,
         request.type_name or here.settings.default_volume_type,
@@ -192,11 +194,11 @@ def delete(
     is_forced: bool = False,
     request_id: str | None = None,
 ) -> None:
-    """Begin to delete a volume. A volume that is already being deleted is left alone.
+    """Begin to delete a volume.
 
-    With ``is_forced``, the volume's status does not matter, and the volume is detached from its
-    servers first. Raises :class:`VolumeBusy` or :class:`NotFound`, and the errors of
-    ``force_detaching.disconnect``.
+    A volume that is already being deleted is not changed. With ``is_forced``, the volume may have
+    any status, and is first detached from its servers. Raises :class:`VolumeBusy` or
+    :class:`NotFound`. With ``is_forced``, also raises the errors of ``force_detaching.disconnect``.
     """
     volume = volumes.get(tx, uuid, project_id)
     if volume.status == VolumeStatus.DELETING:

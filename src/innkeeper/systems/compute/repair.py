@@ -1,9 +1,9 @@
-"""Repair what the audit of the compute room finds.
+"""Repair the findings of the audit of servers, hosts and orders.
 
-Always true: each function checks its findings again in its own transaction. It repairs only the
-findings that still exist and are unambiguous, and returns a text about each repair. A server's
-allocations are released only if the server is deleted, or has no host, pending order or open
-migration.
+Always true: each function first checks its findings again in its own transaction. The function
+repairs only findings that still exist and are unambiguous. It returns a text about each repair. A
+server's allocations are released only if the server is deleted, or has no host, pending order or
+open migration.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def count_again(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
 def fail_builds(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Set servers without a build order from BUILD to ERROR.
 
-    They keep their allocations, because they may exist on their hosts.
+    These servers keep their allocations, because they may exist on their hosts.
     """
     found = [row[0] for row in compute_audit.idle_builds(tx, keys)]
     values = {"status": Status.ERROR, "task_state": None, "fault": servers.fault(NOT_BUILT, now)}
@@ -184,7 +184,7 @@ def delete_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def end_tasks(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Clear tasks of servers for which no agent has an order, unless the server is moving."""
+    """Clear the tasks of servers that have no pending order and are not moving."""
     idle = {uuid: task for uuid, task in compute_audit.idle_tasks(tx, keys)}
     moving = {each.server_uuid for each in migrations.open_ones(tx, idle)}
     repaired: list[str] = []

@@ -1,8 +1,8 @@
-"""Orders to agents about volumes, and what deleted servers leave behind.
+"""Orders to agents about volumes, and the end of attachments of deleted servers.
 
 Always true: an order about a volume is written in the transaction that gives the volume the status
-to which the order belongs. The subject of these orders is the volume, so that the orders about one
-volume are carried out one after the other.
+to which the order belongs. The subject of these orders is the volume. The orders about one subject
+are carried out one after the other.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def give(
     request_id: str | None = None,
     is_held: bool = False,
 ) -> bool:
-    """Queue an order about a volume. Return False if no host can carry it out.
+    """Queue an order about a volume. Return False if no host can carry out the order.
 
-    With ``is_held``, the order is held until :func:`unattached` delivers it.
+    With ``is_held``, agents do not get the order until :func:`unattached` delivers it.
     """
     home = _host_for(tx, volume, now)
     if home is None:
@@ -81,8 +81,8 @@ def new(
 def _host_for(tx: Tx, volume: Volume, now: datetime) -> Host | None:
     """Return the host that carries out orders about a volume.
 
-    This is the host that made the volume. If that host is silent or gone, and the pool is shared,
-    another host of the pool carries them out: the host with the latest heartbeat.
+    This is the host that made the volume. Exception: if that host is silent or removed, and the
+    pool is shared, this is the host of the pool with the latest heartbeat.
     """
     if volume.host is None or volume.provider_id is None:
         return None
@@ -97,7 +97,7 @@ def _host_for(tx: Tx, volume: Volume, now: datetime) -> Host | None:
 
 
 def is_shared(tx: Tx, volume: Volume) -> bool:
-    """Return whether a volume is in a shared pool, and not on the disks of a host."""
+    """Return True if a volume is in a shared pool, and False if it is on a host's own disks."""
     if volume.provider_id is None:
         return False
     return not hosts.by_providers(tx, [volume.provider_id])
@@ -118,8 +118,8 @@ def reaches(tx: Tx, volume: Volume, host: Host) -> bool:
 def begin_delete(tx: Tx, volume: Volume, now: datetime, *, request_id: str | None = None) -> None:
     """Order an agent to delete a volume.
 
-    While servers are attached to the volume, the order is held. If no host can carry out the order,
-    the volume is deleted at once.
+    While servers are attached to the volume, the agent does not get the order yet. If no host can
+    carry out the order, the volume is deleted at once.
     """
     if volume.status == VolumeStatus.DELETING:
         return
@@ -134,7 +134,7 @@ def begin_delete(tx: Tx, volume: Volume, now: datetime, *, request_id: str | Non
 
 
 def unattached(tx: Tx, uuids: Iterable[str], now: datetime) -> None:
-    """Deliver the held orders to delete these volumes, for volumes without attached servers."""
+    """Deliver the waiting orders to delete those of these volumes that have no attached server."""
     for order in orders.held(tx, [ServerId(uuid) for uuid in sorted(set(uuids))]):
         if order.kind == OrderKind.DROP_VOLUME and not attachments.has_servers(
             tx, order.server_uuid
@@ -145,9 +145,9 @@ def unattached(tx: Tx, uuids: Iterable[str], now: datetime) -> None:
 def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
     """Free the volumes of deleted servers, and delete volumes that end with their server.
 
-    A server may have been deleted while it moved. Its volumes are then kept until the other host
-    has cleaned up, or has been silent for :data:`SILENT_S`. This function must be called again for
-    such a server.
+    A server may have been deleted while it moved. The volumes of such a server are kept until the
+    other host has cleaned up, or has been silent for :data:`SILENT_S`. The caller must call this
+    function again for such a server.
     """
     mine = attachments.of_servers(tx, uuids)
     if not mine:
@@ -168,10 +168,10 @@ def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
 
 
 def left_somewhere(tx: Tx, uuids: Collection[ServerId], now: datetime) -> set[str]:
-    """Return the servers with remains that a host still has to clean up.
+    """Return the servers of which a host still has a copy to clean up.
 
-    A move or a late build left these remains. Hosts that are silent do not count. The last host of
-    a deleted server does not count either, because it has destroyed the server.
+    A move or a late build left such a copy. Hosts that are silent do not count. The last host of a
+    deleted server does not count either, because this host has destroyed the server.
     """
     places = set()
     for move in migrations.open_ones(tx, uuids):
@@ -202,8 +202,8 @@ def servers_built(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
 def demand_settled(tx: Tx, server: ServerId) -> None:
     """Raise :class:`Conflict` while a volume is being attached to a server or detached from it.
 
-    A live migration must not begin then, because its destination connects the volumes before the
-    source has answered.
+    During such a change, a live migration must not begin, because its destination connects the
+    volumes before the source has answered.
     """
     for each in attachments.of_servers(tx, [server]):
         if each.status in (AttachStatus.ATTACHING, AttachStatus.DETACHING):
@@ -223,6 +223,6 @@ def server_arrived(tx: Tx, listed: Iterable[Mapping[str, Any]], now: datetime) -
 
 
 def are_made(tx: Tx, mine: Sequence[Attachment]) -> bool:
-    """Return whether all volumes of these attachments are made."""
+    """Return True if all volumes of these attachments are made."""
     found = volumes.by_uuids(tx, [each.volume_uuid for each in mine])
     return all(each.status != VolumeStatus.CREATING for each in found.values())

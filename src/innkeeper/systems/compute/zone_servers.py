@@ -1,7 +1,7 @@
 """Counts the quota usage of servers in child zones, and lists servers for zone parents.
 
-Always true: a server in a child zone counts in this zone before the child is asked to build it. It
-counts until it is certain that the child does not have the server.
+Always true: a server in a child zone counts in this zone before the child is asked to build the
+server. The server counts until it is certain that the child does not have it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,11 @@ own_of_batch = tree_servers.of_batch
 deleted_of_batch = tree_servers.deleted_of_batch
 
 
-ENTRY_IN_USE = "Another request is using this entry of a build plan. Present the entry again later."
+ENTRY_IN_USE = "Another request is using this entry of a build plan. Send the request again later."
 
 
 def begin(tx: Tx, servers: Sequence[ZoneServer], default: Limits) -> None:
-    """Record servers of one project that children are about to build.
-
-    Raises :class:`QuotaExceeded`.
-    """
+    """Record and count servers that child zones will build. Raises :class:`QuotaExceeded`."""
     project_id = servers[0].project_id
     vcpus, memory_mb = sum(e.vcpus for e in servers), sum(e.memory_mb for e in servers)
     payer = payer_of(project_id)
@@ -57,7 +54,7 @@ def begin(tx: Tx, servers: Sequence[ZoneServer], default: Limits) -> None:
 
 
 def record(tx: Tx, servers: Sequence[ZoneServer]) -> None:
-    """Record servers of one project that the quota allows, and count them."""
+    """Record servers of one project that the quota allows, and add them to the quota usage."""
     vcpus, memory_mb = sum(e.vcpus for e in servers), sum(e.memory_mb for e in servers)
     remote.add(tx, servers)
     quota_usages.add_usage(tx, servers[0].project_id, len(servers), vcpus, memory_mb)
@@ -66,9 +63,9 @@ def record(tx: Tx, servers: Sequence[ZoneServer]) -> None:
 def join(
     tx: Tx, group: ServerGroup | None, servers: Sequence[ZoneServer], default: Limits | None
 ) -> None:
-    """Let servers that children are about to build join their group.
+    """Let servers that child zones will build join their server group.
 
-    Without ``default`` limits, the quota is not checked here, because another zone counts it.
+    Without ``default`` limits, the quota is not checked here, because another zone checks it.
     Raises :class:`QuotaExceeded`.
     """
     if group is None:
@@ -80,7 +77,7 @@ def join(
 
 
 def adopt(tx: Tx, child_id: int, held: HeldServer, now: datetime) -> None:
-    """Record a server of a child zone that this zone did not know."""
+    """Record a server of a child zone that is not recorded in this zone."""
     row = ZoneServer(
         uuid=ServerId(held.uuid),
         child_id=child_id,
@@ -99,7 +96,7 @@ def adopt(tx: Tx, child_id: int, held: HeldServer, now: datetime) -> None:
 
 
 def forget(tx: Tx, uuids: Collection[str]) -> int:
-    """Forget servers that children certainly do not have. Return their number."""
+    """Forget servers that child zones certainly do not have. Return the number of servers."""
     found = remote.by_uuids(tx, uuids)
     remote.remove(tx, [each.uuid for each in found])
     groups.leave(tx, [each.uuid for each in found])
@@ -109,10 +106,10 @@ def forget(tx: Tx, uuids: Collection[str]) -> int:
 
 
 def forget_decided(tx: Tx, uuids: Collection[str]) -> int:
-    """Forget the servers whose boot batch is decided. Return their number.
+    """Forget the servers whose boot batch is decided. Return the number of servers.
 
-    A child does not have a server yet that it is about to build. If the user deletes a server
-    before the batch is decided, its row stays until the decision. The row shows that the server was
+    A boot batch is the servers of one boot request. If the user deletes a server before its batch
+    is decided, the server's row is kept until the decision. The row shows that the server was
     built.
     """
     done = (ZoneServerState.BUILT, ZoneServerState.DELETING)
@@ -121,15 +118,15 @@ def forget_decided(tx: Tx, uuids: Collection[str]) -> int:
 
 
 def ever_here(tx: Tx, uuids: Collection[str]) -> Collection[str]:
-    """Return the servers among these that this zone itself has or had."""
+    """Return those of these servers that this zone itself has or had."""
     return server_rows.ever_known(tx, [ServerId(each) for each in uuids])
 
 
 def taken(tx: Tx, uuids: Collection[str], project_id: str, *, here: Collection[str]) -> set[str]:
-    """Return the ids among these that belong to servers of other projects, here or below.
+    """Return the ids that belong to servers of other projects, in this zone or its child zones.
 
-    ``here`` has the ids that are for servers in this zone itself. Such an id is also returned if it
-    belongs to any server below.
+    ``here`` has the ids for servers in this zone itself. An id in ``here`` is also returned if any
+    server of a child zone has this id.
     """
     # New ids have no rows, and a query for ids without rows is quick.
     own = server_rows.alive(tx, ever_here(tx, uuids))
@@ -151,9 +148,9 @@ def resize(tx: Tx, server: ZoneServer, vcpus: int, memory_mb: int) -> None:
 def begin_resize(
     tx: Tx, server: ZoneServer, amounts: tuple[int, int], default: Limits
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Count the larger of a server's present and new amounts (vcpus, MB), before it is resized.
+    """Count the larger of a server's present and new amounts (vcpus, MB), before the resize.
 
-    Return the amounts that counted before, and those that count now. Raises
+    Return the amounts that counted before, and the amounts that count now. Raises
     :class:`QuotaExceeded`.
     """
     row = remote.get(tx, server.uuid) or server
@@ -172,14 +169,20 @@ def forget_of(tx: Tx, servers: Sequence[ZoneServer], now: datetime) -> None:
 
 
 def held(tx: Tx, prefix: str, uuids: Collection[str]) -> list[HeldServer]:
-    """Return the servers among these that projects with this prefix have, here or below."""
+    """Return those of these servers that projects with this prefix have.
+
+    The servers are in this zone or in its child zones.
+    """
     below = [_held(each) for each in remote.by_uuids(tx, uuids)]
     found = [*_during_resizes(tx, tree_servers.by_uuids(tx, uuids)), *below]
     return [each for each in found if each.project_id.startswith(prefix)]
 
 
 def held_page(tx: Tx, prefix: str, after: str | None, limit: int) -> list[HeldServer]:
-    """Return the next servers that projects with this prefix have, here or below, sorted by id."""
+    """Return the next servers of projects with this prefix, sorted by id.
+
+    The servers are in this zone or in its child zones.
+    """
     below = [_held(each) for each in remote.of_prefix(tx, prefix, after, limit)]
     own = _during_resizes(tx, tree_servers.of_prefix(tx, prefix, after, limit))
     found = [*own, *below]
@@ -214,10 +217,10 @@ def _held(server: ZoneServer) -> HeldServer:
 
 
 def demand_unused(tx: Tx, server_id: ServerId) -> None:
-    """Raise an error unless a child's entry may make the server with this id.
+    """Raise an error if a child zone's build plan entry may not make the server with this id.
 
-    Raises :class:`EntryUsed`, :class:`EntryStale` while the server is being undone, and
-    :class:`Conflict` while another request uses the entry.
+    Raises :class:`EntryUsed` if the server was already made. Raises :class:`EntryStale` while the
+    server is being undone. Raises :class:`Conflict` while another request uses the entry.
     """
     found = remote.get(tx, server_id)
     if found is not None and found.state == ZoneServerState.BUILDING:
@@ -229,15 +232,16 @@ def demand_unused(tx: Tx, server_id: ServerId) -> None:
 
 
 def settle_entry(tx: Tx, server_id: ServerId, until: datetime, now: datetime) -> bool:
-    """Decide that the server of a child's entry stays. Return False if it is already being undone.
+    """Decide that the server of a child zone's build plan entry stays.
 
-    From now on, the entry counts as used until it expires, even if its server is deleted.
+    Return False if the server is already being undone. From now on, the entry counts as used until
+    the entry expires, even if the server is deleted.
     """
     remote.decide(tx, [server_id])
     remote.settle(tx, [server_id], now)
     found = remote.get(tx, server_id)
     if found is None or found.state == ZoneServerState.UNDOING:
         return False
-    # The entry made the server, even if the user is already deleting the server.
+    # The entry made the server, even if the user is already deleting this server.
     used_entries.use(tx, server_id, server_id, until)
     return True

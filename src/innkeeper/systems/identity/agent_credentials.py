@@ -1,8 +1,9 @@
 """Issue, check and revoke the credentials of agents.
 
-A credential belongs to one agent, and permits only what that agent does for its own hosts. It
-contains a random secret of 256 bits. The store has a plain SHA-256 hash of the secret. A random
-secret cannot be guessed. A slow hash would only delay the agents, which call every few seconds.
+A credential belongs to one agent, and permits only what that agent does for its own hosts. The
+credential contains a random secret of 256 bits. The database has a plain SHA-256 hash of the
+secret. A slow hash is not needed, because a random secret cannot be guessed. A slow hash would
+delay the agents, which call every few seconds.
 
 Always true: unknown, revoked and expired credentials are refused with the same message. The secret
 is shown only once, when it is issued.
@@ -31,7 +32,7 @@ REFUSED = "The agent's credential is not valid."
 
 
 def is_one(text: str) -> bool:
-    """Return whether a text has the form of a credential. The credential may be invalid."""
+    """Return True if a text has the form of a credential. The credential may be invalid."""
     return _TEXT.fullmatch(text) is not None
 
 
@@ -45,10 +46,11 @@ def issue(
     ids: IdSource,
     now: datetime,
 ) -> tuple[AgentCredential, str]:
-    """Create a credential for an agent. Return it, and the text that the agent sends.
+    """Create a credential for an agent.
 
-    With ``is_replacing``, all other credentials of the agent are revoked. Without it, raises
-    :class:`Conflict` if the agent has too many credentials.
+    Return the credential, and the text that the agent sends. With ``is_replacing``, all other
+    credentials of the agent are revoked. Without ``is_replacing``, raises :class:`Conflict` if the
+    agent has too many credentials.
     """
     secret = key_rings.unpadded_text_of(secret_bytes(ids))
     agent_credentials.prune(tx, now)
@@ -77,7 +79,7 @@ def issue(
 
 
 def holder(tx: Tx, text: str, now: datetime) -> AgentCredential:
-    """Return the credential with this text. Raises :class:`Unauthenticated` if it is not valid."""
+    """Return the credential with this text. Raises :class:`Unauthenticated` for an invalid text."""
     match = _TEXT.fullmatch(text)
     found = None if match is None else agent_credentials.by_id(tx, match[1])
     if match is None or found is None:
@@ -113,7 +115,7 @@ def revoke(tx: Tx, credential_id: str) -> None:
 
 
 def revoke_all(tx: Tx, agent_name: str) -> int:
-    """Revoke all credentials of an agent. Return their number."""
+    """Revoke all credentials of an agent. Return the number of credentials."""
     revoked = agent_credentials.of_agent(tx, agent_name)
     for each in revoked:
         agent_credentials.remove(tx, each.id)

@@ -1,7 +1,7 @@
 """Limit password guessing: after a few failures, each further attempt has to wait longer.
 
 Consecutive failures are counted for each pair of user and source address. An attacker at another
-address does not delay the user. An attacker at the same address delays the user by at most the
+address does not delay the user. An attacker at the user's address delays the user by at most the
 longest wait.
 
 Always true: attempts with unknown names are counted and answered like attempts with known names.
@@ -23,7 +23,8 @@ from innkeeper.store.transactions import Tx
 
 ROWS_MAX = 10_000
 """The maximum number of counts. To evict one count, an attacker has to fail this many times under
-other names. A password check takes about 25 ms, so evicting a count takes longer than the wait."""
+other names. A failure takes about 25 ms for the password check, so evicting a count takes longer
+than the wait."""
 FORGET_S = 900.0
 """The number of seconds without a failure after which a count expires.
 
@@ -47,8 +48,8 @@ class AttemptLimits:
     def wait_s(self, count: int) -> float:
         """Return the wait after ``count`` failures, in seconds.
 
-        The wait is 0 for fewer than ``free`` failures. Then it is 1, 2, 4 and so on, up to
-        ``wait_max_s``.
+        The wait is 0 for fewer than ``free`` failures. With each further failure, the wait is 1, 2,
+        4 seconds and so on, up to ``wait_max_s``.
         """
         if count < self.free:
             return 0.0

@@ -1,4 +1,4 @@
-"""Check the invariants of the identity room in the store."""
+"""Check the invariants of users in the database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNHASHED_PASSWORD = Invariant(
     ROOM,
     "unhashed-password",
     "passwords are stored as argon2 hashes",
-    "Change the user's password, and treat the old one as compromised.",
+    "Change the user's password, and treat the old password as compromised.",
 )
 INVARIANTS = (UNHASHED_PASSWORD,)
 

@@ -1,4 +1,4 @@
-"""Build the service catalog. It is derived from the APIs that are served, and never stored.
+"""Build the service catalog from the APIs that are served. The catalog is never stored.
 
 Always true: ids depend only on names, so they are the same in all processes.
 """

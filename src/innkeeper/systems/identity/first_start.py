@@ -1,8 +1,8 @@
 """Create the roles, the administrator and the service's own user at the first start.
 
-Always true: one transaction writes all rows, and a mark that they have been written. A start that
-is killed leaves nothing behind. Later starts find the mark and write nothing, even if an
-administrator has changed or deleted the rows.
+Always true: one transaction writes all rows, and a mark that the rows have been written. A start
+that is killed before the commit writes nothing. Later starts find the mark and write nothing, even
+if an administrator has changed or deleted the rows.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def is_done(tx: Tx) -> bool:
 def ensure(tx: Tx, *, admin_hash: str, agent_hash: str, ids: IdSource, now: datetime) -> bool:
     """Write the initial users, projects and roles, unless an earlier start has written them.
 
-    Return whether they were written. The caller passes the hashes of new random passwords. The
-    agents' password is never used, because :func:`innkeeper.systems.identity.tokens.mint` creates
-    their tokens.
+    Return True if this call has written them. The caller passes the hashes of new random passwords.
+    The agents' password is never used, because :func:`innkeeper.systems.identity.tokens.mint`
+    creates their tokens.
     """
     if is_done(tx):
         return False

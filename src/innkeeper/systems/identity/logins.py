@@ -34,7 +34,7 @@ class NamedEntity:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the user or project could exist: id and name are valid, and the domain exists."""
+        """True if the user or project could exist: id and name are valid, and the domain exists."""
         texts = [text for text in (self.id, self.name) if text is not None]
         in_domain = self.id is not None or (
             self.domain_id == DEFAULT_DOMAIN_ID or self.domain_name == DEFAULT_DOMAIN_NAME

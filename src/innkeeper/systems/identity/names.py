@@ -9,7 +9,7 @@ _UNSTORABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def could_be_stored(text: str) -> bool:
-    """Return whether every database could store ``text`` as an id or a name.
+    """Return True if every database could store ``text`` as an id or a name.
 
     Databases differ in how they treat any other text, so such text is never used in a query.
     """

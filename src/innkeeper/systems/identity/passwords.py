@@ -1,8 +1,8 @@
 """Hash and check passwords with argon2.
 
-Always true: a check takes the same time if the user does not exist. So the time does not reveal
-which users exist. Both functions are slow on purpose. Do not call them on the event loop or in a
-transaction.
+Always true: a check takes equally long for users that exist and users that do not exist. So the
+time does not reveal which users exist. Both functions of this module are slow on purpose. Do not
+call them on the event loop or in a transaction.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import argon2
 
 _HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
-"""Two passes over 19 MiB in one thread are a common minimum. More would be too much: the stock
-clients log in for each command, and concurrent logins must fit into the memory of a small
-machine."""
+"""Two passes over 19 MiB in one thread are a common minimum. The values are not larger for two
+reasons. The stock clients log in for each command, and concurrent logins must fit into the memory
+of a small machine."""
 
 _NOBODYS_HASH = _HASHER.hash("nobody")
 
@@ -23,7 +23,7 @@ def hash_of(password: str) -> str:
 
 
 def verify(password_hash: str | None, password: str) -> bool:
-    """Return whether a password matches a hash.
+    """Return True if a password matches a hash.
 
     A hash of ``None`` matches no password, and the check takes the same time.
     """

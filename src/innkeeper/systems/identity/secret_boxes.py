@@ -1,11 +1,13 @@
-"""Seal secrets at rest with keys that are not in the database.
+"""Encrypt secrets in the database with keys that are not in the database.
+
+A sealed secret is encrypted and protected against changes.
 
 The service has to read these secrets again, for example the key that signs tokens. Passwords are
 not among these secrets, because only hashes of passwords are stored.
 
 Always true: a secret is sealed with AES-256-GCM and a random nonce, and bound to its name. Without
-the key, it cannot be read or changed, or used under another name. A box seals with its first key,
-and opens with any of its keys.
+the key, the secret cannot be read, changed, or used under another name. A :class:`SecretBox` has
+several keys. It seals with the first key, and opens with any of its keys.
 """
 
 from __future__ import annotations
@@ -119,7 +121,7 @@ def forget(tx: Tx, name: str) -> None:
 
 
 def reseal(tx: Tx, secret_box: SecretBox, now: datetime) -> int:
-    """Seal all secrets again with the first key. Return their number.
+    """Seal all secrets again with the first key. Return the number of secrets.
 
     Raises the errors of :meth:`SecretBox.open`.
     """

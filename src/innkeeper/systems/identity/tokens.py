@@ -5,8 +5,8 @@ Without the key, no token can be created or altered.
 
 Always true: the claims alone grant nothing, because ``holder`` compares them with the store. The
 user and the project must be enabled, and the user must have a role on the project. The token must
-have the user's current stamp. A token is not valid if it was revoked, or derived from a token that
-was revoked.
+have the user's current stamp, which changes when the user's tokens are revoked. A token is not
+valid if it was revoked, or derived from a revoked token.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ CHAIN_MAX = 12
 
 The last token must fit in a header."""
 SKEW_US = 300_000_000
-"""The largest difference between two machines' clocks at which tokens are still accepted."""
+"""The largest difference between two machines' clocks at which tokens are accepted, in µs."""
 KEY_NAME = "token_signing"
 KEY_BYTES = 32
 _PURPOSE = b"innkeeper token 1\x00"
-"""A part of the signed data. It ensures that no other signature by this key is a valid token."""
+"""A part of the signed data. With this part, no other signature by the key is a valid token."""
 _MAC_BYTES = hashlib.sha256().digest_size
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the core's clock is naive and in UTC
 _US = timedelta(microseconds=1)
@@ -129,8 +129,8 @@ class Signer:
     def issue(self, make: Callable[[], Claims]) -> tuple[Claims, str]:
         """Return new claims from ``make``, and the token that contains them.
 
-        ``make`` is called again until the token does not begin with a hyphen. Commands would take
-        such a token for an option. Each call must return claims with a new id.
+        A token must not begin with a hyphen, because commands would take it for an option. So
+        ``make`` is called again after such a token. Each call must return claims with a new id.
         """
         claims = make()
         while (token := self.sign(claims)).startswith("-"):
@@ -138,11 +138,12 @@ class Signer:
         return claims, token
 
     def open(self, token: str, now: datetime) -> Claims:
-        """Return a token's claims. Raises :class:`Unauthenticated` unless this key signed it.
+        """Return a token's claims.
 
-        Also raises it for an expired token. Also raises it if the token's time of issue is in the
-        future by more than the token's lifetime and :data:`SKEW_US`. :func:`holder` checks whether
-        the claims are still valid.
+        Raises :class:`Unauthenticated` if this key did not sign the token, or if the token has
+        expired. Also raises :class:`Unauthenticated` if the token's time of issue is too far in the
+        future: by more than the token's lifetime plus :data:`SKEW_US`. :func:`holder` checks
+        whether the claims are still valid.
         """
         if len(token) > TOKEN_LENGTH_MAX:
             raise Unauthenticated(WRONG_TOKEN)
@@ -174,7 +175,7 @@ class Signer:
 
 
 def holder(tx: Tx, claims: Claims) -> TokenOwner:
-    """Return the current owner of a token. Raises :class:`Unauthenticated` if it is not valid."""
+    """Return the current owner of a token. Raises :class:`Unauthenticated` for an invalid token."""
     user = identity.user_of_token(tx, claims.user_id, claims.audit_ids)
     if user is None or not user.is_enabled:
         raise Unauthenticated(WRONG_TOKEN)
@@ -198,10 +199,11 @@ def revoke(tx: Tx, claims: Claims, *, now: datetime) -> None:
 def signing_key(
     tx: Tx, secret_box: Callable[[], SecretBox], *, draw: Callable[[int], bytes], now: datetime
 ) -> bytes:
-    """Return the key that all processes of this database share. The first call creates it, sealed.
+    """Return the signing key that all processes of this database share.
 
-    An older release may have stored the key unsealed. This function leaves it unsealed, because
-    processes of that release may be running. :func:`seal_signing_key` seals it later.
+    The first call creates the key, and stores it encrypted (sealed). An older release may have
+    stored the key unsealed. This function leaves such a key unsealed, because processes of that
+    release may be running. :func:`seal_signing_key` seals the key later.
     """
     text = identity.secret(tx, KEY_NAME)
     if text is None:
@@ -214,13 +216,13 @@ def signing_key(
 
 
 def is_signing_key_open(tx: Tx) -> bool:
-    """Return whether the key is stored unsealed, which only older releases do."""
+    """Return True if an older release has stored the signing key unencrypted (unsealed)."""
     text = identity.secret(tx, KEY_NAME)
     return text is not None and not secret_boxes.is_sealed(text)
 
 
 def seal_signing_key(tx: Tx, secret_box: SecretBox, now: datetime) -> bool:
-    """Seal the key if it is unsealed. Return whether it was unsealed."""
+    """Encrypt (seal) the stored signing key. Return False if the key is already sealed."""
     text = identity.secret(tx, KEY_NAME)
     if text is None or secret_boxes.is_sealed(text):
         return False

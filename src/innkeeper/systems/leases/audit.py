@@ -1,7 +1,9 @@
-"""The leases room's invariants, checked against the store.
+"""Check the invariants of leases and of the freepool in the database.
 
-Unique and foreign keys ensure that a host is in the freepool at most once, and that only hosts of
-the freepool are held.
+The freepool is the set of hosts that are kept for leases.
+
+Unique and foreign keys ensure that a host is in the freepool at most once, and that leases hold
+only hosts of the freepool.
 """
 
 from __future__ import annotations
@@ -77,13 +79,13 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def _guests(tx: Tx) -> set[ServerId]:
-    """Return the preemptible servers on hosts that no reservation has, not even in part."""
+    """Return the preemptible servers on hosts of which no reservation has any part."""
     taken = preemptions.taken_hosts(tx)
     return {uuid for uuid, host in preemptions.everywhere(tx).items() if host not in taken}
 
 
 def _overlaps(tx: Tx) -> Iterator[Finding]:
-    """Compare the capacity of each host with the largest amounts that leases hold at one time."""
+    """Compare the capacity of each host with the largest amounts that leases hold at a time."""
     by_host: dict[int, list[HeldWindow]] = {}
     for each in holds.windows(tx, None):
         by_host.setdefault(each.provider_id, []).append(each)
@@ -95,7 +97,10 @@ def _overlaps(tx: Tx) -> Iterator[Finding]:
 
 
 def _overbooked(held: Sequence[HeldWindow], capacities: Mapping[str, int]) -> str | None:
-    """Return how the holds of one host exceed its capacity, or ``None`` if they do not."""
+    """Return a text if the holds of one host exceed the host's capacity, or ``None``.
+
+    A hold is the reserved part of a host: one lease, one period, an amount.
+    """
     for moment in sorted({each.start_at for each in held}):
         present = [each for each in held if each.start_at <= moment < each.end_at]
         if len(present) > 1 and any(each.unit_amounts is None for each in present):
@@ -111,7 +116,7 @@ def _overbooked(held: Sequence[HeldWindow], capacities: Mapping[str, int]) -> st
 
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Write the dedications that follow from the freepool and the leases into the hosts' rows."""
+    """Write the correct dedications, given the freepool and the leases, into the hosts' rows."""
     holders = audit.holders(tx)
     done = []
     for each in audit.kept(tx, keys):

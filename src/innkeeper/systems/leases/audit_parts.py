@@ -50,7 +50,7 @@ UNFINISHED = Invariant(
     ROOM,
     "unfinished-lease",
     "an event of a lease is done only when all hosts were handed over or returned",
-    "Set the state of the event to begun.",
+    "Set the state of the event to BEGUN in the database.",
     "begins the event again, so that the service completes it",
 )
 WRONG_CHILD = Invariant(
@@ -67,7 +67,7 @@ def meant(
 ) -> tuple[str | None, str | None]:
     """Return the dedication that a host's row should have.
 
-    If several are possible, the present one is preferred.
+    If several dedications are possible, the present dedication is preferred.
     """
     if not each.is_in_freepool:
         return (None, None)
@@ -127,10 +127,11 @@ def _wrong_members(tx: Tx) -> dict[str, tuple[list[int], list[int]]]:
 
 
 def _wrong_slots(tx: Tx) -> dict[tuple[str, str], tuple[int, int]]:
-    """Return the numbers of slots where Placement and the hold differ, as pairs of both numbers.
+    """Return the differing numbers of slots, as pairs: in Placement, and in the hold.
 
-    A key is a pair of a host's id and a resource class. If a provider belongs to no host, the
-    provider takes the place of the host's id.
+    A hold is the part of a host that a lease has reserved. A key is a pair of a host's id and a
+    resource class. If a provider belongs to no host, the key has the provider instead of the host's
+    id.
     """
     total = {
         (str(each.host_id or each.provider), each.class_name): each.total
@@ -153,10 +154,7 @@ def _text(key: tuple[str, str]) -> str:
 
 
 def _wrong_parts(each: AuditedReservation) -> str | None:
-    """Return what a reservation lacks, or has at the wrong time.
-
-    ``None`` means that all is well.
-    """
+    """Return what a reservation lacks, or has at the wrong time. ``None`` means no fault."""
     if each.aggregate_id is not None and each.aggregate is None:
         return "has an aggregate that does not exist"
     if each.state == ReservationState.ACTIVE:
@@ -196,7 +194,7 @@ def correct_members(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def correct_slots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Set the numbers of slots in Placement to those of the holds."""
+    """Set the numbers of slots in Placement to the numbers in the holds."""
     done = []
     for key, (_, expected) in _wrong_slots(tx).items():
         place, class_name = key
@@ -229,7 +227,7 @@ def create_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def begin_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Let the service complete the events of leases whose work is not done."""
+    """Let the service complete the events of leases that are marked as done too early."""
     done = []
     for uuid, kind in audit_parts_rows.unfinished(tx):
         lease = leases.by_uuid(tx, uuid)

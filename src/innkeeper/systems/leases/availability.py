@@ -1,4 +1,4 @@
-"""When hosts or slots are free, for the projects that want to reserve them.
+"""Find out when hosts or slots are free, for projects that want to reserve them.
 
 Always true: an answer contains only numbers and times, and no names of leases, projects or hosts.
 """
@@ -37,9 +37,9 @@ _MICROSECOND = timedelta(microseconds=1)
 class AvailabilityQuestion:
     """A question about the free hosts or slots in a window.
 
-    ``parameters`` are texts, which the resource type turns into the parameters of a reservation.
-    With a ``length``, the answer also has the earliest window of this length in which the
-    reservation fits.
+    ``parameters`` are texts from the query. The resource type converts them to the parameters of a
+    reservation. With a ``length``, the answer also has the earliest window of this length in which
+    the reservation fits.
     """
 
     resource_type: str
@@ -51,7 +51,7 @@ class AvailabilityQuestion:
 
 @dataclass(frozen=True, slots=True)
 class FreeUnits:
-    """The number of units that a lease could get at any single moment of a window."""
+    """The number of units (hosts or slots) that a lease could get throughout this interval."""
 
     window: Window
     units: int
@@ -62,7 +62,7 @@ class Availability:
     """The free units over time, and the earliest window in which ``amount`` units fit.
 
     The ``intervals`` begin at the start of the question's window, and have no gaps between them. If
-    there are too many, the last intervals are left out.
+    there are too many intervals, the last intervals are left out.
     """
 
     amount: int
@@ -75,10 +75,10 @@ def of_reservation(
 ) -> Availability:
     """Return when units for a reservation are free.
 
-    Raises :class:`Invalid` for a reservation that would also be invalid in a new lease.
+    Raises :class:`Invalid` for a reservation that would be invalid in a new lease.
     """
     given = context.types.queried(question.resource_type, question.parameters, question.amount)
-    # The id is not stored: nothing is reserved.
+    # This id is not stored, because nothing is reserved.
     (request,) = context.types.resolve_all(tx, [given], [""], project_id)
     demand, calendar = request.demand, table.calendar
     resource_properties.demand_visible(tx, [demand], context)

@@ -1,8 +1,10 @@
 """Choose hosts on the calendar for a lease, and claim them.
 
-Always true: a hold is a claim. The writer that adds holds first advances the generation of each
-chosen host, and then reads the holds on these hosts again from the store. So two leases never hold
-the same capacity, even if the calendar of this process is outdated.
+A hold is the part of a host that a lease has reserved for a period.
+
+Always true: the writer that adds holds first advances the generation of each chosen host, and then
+reads the holds on these hosts again from the database. So two leases never hold the same capacity,
+even if the calendar of this process is outdated.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def usable(table: HostTable, context: LeaseContext) -> Mask:
-    """Return True where a host of the freepool is enabled, and its agent is up."""
+    """Return a mask: True where a host of the freepool is enabled and its agent is up."""
     rows = table.calendar_rows()
     heard = table.agent_seen_s[table.agent_codes[rows]] >= seconds(context.seen_since)
     able: Mask = (rows >= 0) & table.is_open[rows] & heard
@@ -41,7 +43,7 @@ def usable(table: HostTable, context: LeaseContext) -> Mask:
 
 
 def empty(table: HostTable) -> Mask:
-    """Return True where a host of the freepool is not in use now."""
+    """Return a mask: True where a host of the freepool is not in use now."""
     rows = table.calendar_rows()
     codes = table.dedications.codes([FREEPOOL])
     free: Mask = np.isin(table.dedication_codes[rows], codes)
@@ -57,9 +59,10 @@ def empty(table: HostTable) -> Mask:
 class Changed:
     """The present state of a lease that is being changed.
 
-    ``reservations`` are row ids. The holds of these reservations do not count as use. ``kept`` has
-    the present units of each demand, by row of the calendar. A demand with ``must_keep`` keeps all
-    of its units. The rows in ``avoided`` are not chosen.
+    ``reservations`` are row ids. The hosts and slots that these reservations hold count as free.
+    ``kept`` has the present units of each demand, by row of the calendar. A unit is a whole host or
+    a slot. If ``must_keep`` is True for a demand, the demand keeps all of its units. The rows in
+    ``avoided`` are not chosen.
     """
 
     reservations: Collection[int] = ()
@@ -111,8 +114,8 @@ def are_free(
     """Return whether a lease can keep its hosts in a window.
 
     The hosts must stay in the freepool, and no other lease may need them. ``rows`` has rows of the
-    calendar. Its values say whether the lease holds the host whole. The holds of the reservations
-    in ``ignored`` do not count.
+    calendar. Its value is True if the lease holds the host whole. What the reservations in
+    ``ignored`` hold counts as free.
     """
     calendar, cleaning = table.calendar, context.cleaning // _MICROSECOND
     start, end = micros(window.start), micros(window.end)
@@ -124,7 +127,7 @@ def are_free(
 
 
 def choices(calendar: Calendar, chosen: ChosenUnits) -> list[list[ChosenHost]]:
-    """Return the chosen units of each demand by host."""
+    """Return the chosen units (hosts or slots) of each demand by host."""
     found: list[list[ChosenHost]] = []
     for pairs in chosen.by_demand:
         hosts = [(calendar.hosts[row], units) for row, units in pairs.tolist()]
@@ -145,11 +148,11 @@ def claim(
     context: LeaseContext,
     ignored: Collection[int] = (),
 ) -> None:
-    """Advance the generations of chosen hosts, and check in the store that the units fit.
+    """Advance the generations of chosen hosts, and check in the database that the units fit.
 
-    Raises :class:`Overtaken` if they do not fit, because another writer was faster. Both writers
-    advance the generation before they check. So the second writer waits for the first, and then
-    sees the holds of the first.
+    Raises :class:`Overtaken` if the units do not fit, because another writer was faster. Both
+    writers advance the generation before they check. So the second writer waits for the first, and
+    then sees the holds of the first.
     """
     ids = sorted({each.provider_id for some in chosen for each in some})
     if not ids:
@@ -177,7 +180,7 @@ def _suit(
     window: Window,
     own: Collection[ProviderId],
 ) -> bool:
-    """Return whether all hosts stay for the window, and new hosts satisfy the requirements."""
+    """Return True if all hosts stay for the window, and new hosts satisfy the requirements."""
     if (stored.leaves_at < micros(window.end)).any():
         return False
     for demand, some in zip(demands, chosen, strict=True):

@@ -23,11 +23,11 @@ KEY_MAX = 64
 VALUE_MAX = 1000
 """Maximum number of characters of a value."""
 NUMBER_MAX = 2**53
-"""Doubles represent all whole numbers up to this one exactly."""
+"""The largest number for which doubles represent all smaller whole numbers exactly."""
 CAPABILITIES_MAX = 100
 """The maximum number of capabilities of one host."""
 NAME = re.compile(r"(?!\s)[^\x00-\x1f\x7f-\x9f\ud800-\udfff/$]+(?<!\s)")
-"""Names are used in URL paths, and follow a dollar sign in requirements."""
+"""The form of a name. Names are used in URL paths, and follow a dollar sign in requirements."""
 JSON_SUFFIX = ".json"
 """A name must not end with this suffix, which clients may append to a URL path."""
 RESERVED = requirements.HOST_FACTS | {
@@ -66,7 +66,7 @@ def _is_value(value: Any) -> bool:
         return is_text and len(value) <= VALUE_MAX
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    # This is also false for infinity and NaN.
+    # This comparison is also false for infinity and NaN.
     return abs(value) <= NUMBER_MAX
 
 

@@ -1,4 +1,4 @@
-"""The facts about the service and the caller that functions of this room need."""
+"""The facts about the service and the caller that functions about leases need."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.leases import freepool
 
 LEAVING_AT_ONCE = 50
-"""The number of hosts that leave in one transaction, which blocks all other writers."""
+"""The number of hosts that leave in one transaction. The transaction blocks all other writers."""
 
 
 def let_leave(tx: Tx, now: datetime) -> int:

@@ -1,7 +1,9 @@
-"""Messages that tell the external check about ended leases, until they are delivered.
+"""Messages to the external check about ended leases. They are stored until delivery.
+
+The external check is the operator's own service that approves leases.
 
 Always true: a message is written in the transaction that ends the lease. Without an external check
-there are no messages. They share the table of notifications, under a type of their own.
+there are no messages. Messages share the table of notifications, and have the type ``ON_END``.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from innkeeper.systems.leases import held_hosts
 from innkeeper.systems.leases.context import LeaseContext
 
 ON_END = "check.on-end"
-"""The type of these messages. No notification has it."""
+"""The type of these messages. No notification has this type."""
 
 
 def add(tx: Tx, lease: Lease, context: LeaseContext) -> None:
-    """Tell the external check that a lease is about to end, with the hosts that it still holds."""
+    """Add a message that a lease is about to end, with the hosts that the lease still holds."""
     if context.leasing.lease_check_url is None:
         return
     body = held_hosts.shown(lease, held_hosts.by_reservation(tx, lease), context.types)
@@ -38,14 +40,14 @@ def due(tx: Tx, now: datetime, most: int) -> list[LeaseNotification]:
 
 
 def remove(tx: Tx, message: LeaseNotification) -> None:
-    """Delete a message that was delivered or given up."""
+    """Delete a message that was delivered, or that failed too often."""
     notifications.remove(tx, [message.id])
 
 
 def body_of(
     message: LeaseNotification, *, auth_url: str | None, region_name: str
 ) -> dict[str, Any]:
-    """Return the body of the request to the external check. It names the lease's owner."""
+    """Return the body of the request to the external check. The body names the lease's owner."""
     lease: Mapping[str, Any] = json.loads(message.payload)
     context = {name: lease[name] for name in ("user_id", "project_id")}
     return {

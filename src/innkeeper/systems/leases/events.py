@@ -1,8 +1,9 @@
 """Find the events of leases that are due, and carry them out.
 
 Always true: the state of an event is changed by compare-and-update, in the same transaction as its
-effects. An event that cannot be completed yet stays ``BEGUN``, and any process continues it. Ends
-are carried out before starts, so that a lease can take over a host at the end of another.
+effects. An event is a warning, the start or the end of a lease. An event that cannot be completed
+yet stays ``BEGUN``, and any process can continue it. Ends are carried out before starts, so that a
+lease can take over a host when another lease ends.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.placement import providers
 
 EVENTS_AT_ONCE = 10_000
-"""The maximum number of events of each kind in one turn. Other due events wait for the next
-turn."""
+"""The maximum number of events of each kind that one turn of the periodic task carries out. Other
+due events wait for the next turn."""
 OPEN = (LeaseEventState.WAITING, LeaseEventState.BEGUN)
 ORDER = (LeaseEventKind.BEFORE_END, LeaseEventKind.END, LeaseEventKind.START, LeaseEventKind.USER)
 """Warnings come before ends, and ends before starts."""
@@ -37,7 +38,7 @@ def due(tx: Tx, now: datetime) -> list[str]:
 
 
 def is_any_due(tx: Tx, now: datetime) -> bool:
-    """Return whether any event is due."""
+    """Return True if any event is due."""
     return leases.is_any_due(tx, now)
 
 
@@ -45,7 +46,7 @@ def begin(tx: Tx, uuid: str, context: LeaseContext) -> bool:
     """Begin a lease's due events.
 
     This step is short, even for a lease with many hosts. It completes warnings and events of users.
-    It only marks a start or an end as begun. Return whether :func:`carry_out` has more to do.
+    A start or an end is only marked as ``BEGUN``. Return True if :func:`carry_out` has more to do.
     """
     lease = leases.by_uuid(tx, uuid)
     if lease is None:
@@ -56,9 +57,9 @@ def begin(tx: Tx, uuid: str, context: LeaseContext) -> bool:
 
 
 def carry_out(tx: Tx, uuid: str, context: LeaseContext) -> int:
-    """Carry out as much as possible of a lease's due events. Return how much was done.
+    """Carry out as much as possible of a lease's due events. Return the number of changes.
 
-    A lease that is gone, or has no due event, is left alone.
+    A lease that no longer exists, or has no due event, is not changed.
     """
     lease = leases.by_uuid(tx, uuid)
     if lease is None:
@@ -90,8 +91,8 @@ def go_on(tx: Tx, uuid: str, context: LeaseContext) -> Lease:
 def record_failure(tx: Tx, uuid: str, context: LeaseContext) -> bool:
     """Count an unexpected error of a lease's due events.
 
-    Return whether there is no further retry. After ``lease_event_retries_max`` retries, the event
-    is ``FAILED``. If the end of a deleted lease failed, the lease is shown again, so that it can be
+    Return True if no further retry follows. After ``lease_event_retries_max`` retries, the event is
+    ``FAILED``. If the end of a deleted lease failed, the lease is shown again, so that it can be
     deleted again.
     """
     lease = leases.by_uuid(tx, uuid)
@@ -117,7 +118,7 @@ def _tell_all(tx: Tx, lease: Lease, context: LeaseContext) -> int:
 
 
 def _due_step(lease: Lease, now: datetime) -> LeaseEvent | None:
-    """Return the event of a lease that is due now: its end, or else its start.
+    """Return the event of a lease that is due now: the lease's end, or else its start.
 
     The start of a lease that has already ended is not returned.
     """
@@ -149,9 +150,9 @@ def _moved(tx: Tx, event: LeaseEvent, state: str, now: datetime) -> bool:
 
 
 def start(tx: Tx, lease: Lease, context: LeaseContext) -> int:
-    """Hand over some of a lease's hosts. The event is done when every reservation has its hosts.
+    """Hand over some hosts to a lease that starts. Return the number of changes.
 
-    Returns how much was done.
+    The start event is done when every reservation has its hosts.
     """
     if not _moved(tx, lease.start_event, LeaseEventState.BEGUN, context.now):
         return 0
@@ -177,8 +178,8 @@ def start(tx: Tx, lease: Lease, context: LeaseContext) -> int:
 def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
     """End a lease: delete the servers on its hosts, and return the empty hosts to the freepool.
 
-    Returns how much was done. With the first call, users can no longer use the lease, and others
-    can reserve its hosts. The event is done when the lease holds no more hosts.
+    Return the number of changes. After the first call, users can no longer use the lease, and other
+    projects can reserve its hosts. The end event is done when the lease holds no more hosts.
     """
     if not _moved(tx, lease.end_event, LeaseEventState.BEGUN, context.now):
         return 0
@@ -198,7 +199,7 @@ def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
 
 
 def _leave_calendar(tx: Tx, lease: Lease, context: LeaseContext) -> None:
-    """Let all processes read the holds of a lease's hosts again."""
+    """Let all processes read again which leases hold a lease's hosts."""
     held = holds.providers_of(tx, [each.id for each in lease.reservations])
     providers.advance_all(tx, held, context.now)
 
@@ -214,6 +215,6 @@ def _finish(tx: Tx, lease: Lease, context: LeaseContext) -> None:
 
 def _close_others(tx: Tx, lease: Lease, now: datetime) -> None:
     for each in lease.events:
-        # Events that were not due by the end are never carried out.
+        # Events that were not due before the end of the lease are never carried out.
         if each.kind != LeaseEventKind.END and each.state in OPEN:
             leases.move_event(tx, each, LeaseEventState.DONE, now)

@@ -1,9 +1,9 @@
 """The freepool: hosts that are kept for leases.
 
-Always true: a host joins only if it is empty and has no other dedication. It leaves only if no
-lease holds it, now or later. The host's row has its :class:`innkeeper.domain.hosts.Dedication`.
-Only servers of the running reservation are placed on the host, and preemptible servers while no
-lease needs it.
+Always true: a host joins only if it is empty and has no other dedication. A host leaves only if no
+lease holds the host, now or later. The host's row has its
+:class:`innkeeper.domain.hosts.Dedication`. Only servers of the running reservation are placed on
+the host. Exception: preemptible servers may use a host while no lease needs it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ SERVERS_SHOWN_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class HostChange:
-    """Changes of a host. A capability with the value ``None`` is removed.
+    """Changes of a host.
 
-    With ``changes_leaving``, the host leaves the freepool at ``leaves_at``; ``None`` lets it stay.
+    A capability with the value ``None`` is removed. With ``changes_leaving``, the host leaves the
+    freepool at ``leaves_at``. If ``leaves_at`` is ``None``, the host stays.
     """
 
     capabilities: Mapping[str, Any]
@@ -65,7 +66,7 @@ def _with_amounts(tx: Tx, found: Sequence[FreepoolHost]) -> list[FreepoolHost]:
 def add(
     tx: Tx, name: str, capabilities: Mapping[str, Any], aggregate: str, now: datetime
 ) -> FreepoolHost:
-    """Add a host to the freepool, and to its aggregate with this name.
+    """Add a host to the freepool, and to the freepool's aggregate.
 
     Raises :class:`NotFound` for an unknown host, and :class:`Invalid` for wrong capabilities.
     Raises :class:`Conflict` if the host has another dedication, is forced down, or is not empty.
@@ -101,8 +102,8 @@ def change(tx: Tx, host_id: int, wanted: HostChange, now: datetime) -> FreepoolH
     """Change a host's capabilities, and when it leaves the freepool.
 
     Raises :class:`NotFound`, and :class:`Invalid` for wrong capabilities. Raises :class:`Conflict`
-    for a capability that a lease on the host requires. Also raises it if a lease holds the host
-    until after the date on which the host should leave.
+    for a capability that a lease on the host requires. Also raises :class:`Conflict` if the host
+    should leave before the end of a lease that holds the host.
     """
     found = get(tx, host_id)
     given = {name: value for name, value in wanted.capabilities.items() if value is not None}
@@ -117,8 +118,8 @@ def change(tx: Tx, host_id: int, wanted: HostChange, now: datetime) -> FreepoolH
     leaves_at = wanted.leaves_at if wanted.changes_leaving else found.leaves_at
     if (after, leaves_at) == (present, found.leaves_at):
         return found
-    # The generation is advanced first. If a lease is created at the same time, this transaction
-    # then sees the lease, or the lease's transaction sees this change.
+    # The generation is advanced first. Suppose that a lease is created at the same time: then this
+    # transaction sees the lease, or the lease's transaction sees this change.
     ratios.advance(tx, member(tx, host_id).provider_uuid, now)
     changed = {name for name in {*present, *after} if present.get(name) != after.get(name)}
     if changed:
@@ -144,9 +145,9 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
     """Remove a host from the freepool, so that it is for general use again.
 
     Raises :class:`NotFound` if the host is not in the freepool. Raises :class:`Conflict` if a lease
-    holds the host now or later, or if the host has preemptible servers. The hold of an ended lease
-    is ignored if the host is forced down and has no servers, because its agent may never report
-    that the host is empty.
+    holds the host now or later, or if the host has preemptible servers. Exception: an ended lease
+    that still holds the host is ignored if the host is forced down and has no servers. The agent of
+    such a host may never report that the host is empty.
     """
     get(tx, host_id)
     host = member(tx, host_id)
@@ -166,7 +167,7 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
 
 
 def is_reserved(tx: Tx, host: Host) -> bool:
-    """Return whether a lease holds a host, or has not returned it yet."""
+    """Return True if a lease holds a host, or has ended but not returned the host yet."""
     if holds.is_held(tx, host.id):
         return True
     is_kept = host.dedication == Dedication.FREEPOOL
@@ -194,8 +195,8 @@ def take_back(
 ) -> list[Host]:
     """Move hosts of ended reservations back to the freepool and its aggregate, if they are empty.
 
-    At most ``most`` hosts are moved. Returns the hosts in ``some`` that are now in the freepool, in
-    the given order, with their new dedication.
+    At most ``most`` hosts are moved. Returns the hosts of ``some`` that are now in the freepool, in
+    the order of ``some``, with their new dedication.
     """
     ended = [each for each in some if each.dedication == Dedication.ENDED]
     empty = dedications.empty_among(tx, ended)

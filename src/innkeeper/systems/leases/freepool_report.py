@@ -12,9 +12,9 @@ from innkeeper.store.transactions import Tx
 
 PERIOD_MAX = timedelta(days=366)
 ROWS_MAX = 50_000
-"""Maximum number of runs, and of servers, that one report reads."""
+"""The maximum number of runs that one report reads, and the maximum number of servers."""
 PIECES_MAX = 500_000
-"""The maximum product of the number of runs and the number of days, if hours are grouped by day."""
+"""For hours grouped by day: the maximum number of runs times the number of days."""
 TOO_LONG = "The period has too many {what} for one report. Choose a shorter period."
 
 

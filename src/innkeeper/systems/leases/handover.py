@@ -1,8 +1,8 @@
 """Hand hosts and slots over to a reservation when it starts, and take them back when it ends.
 
 Always true: each call changes at most a given number of hosts, so that other writers do not wait
-for long. The next call continues where this one stopped. A step and its record are written in one
-transaction, so a step that is repeated after a crash takes effect once.
+for long. The next call continues where the last call stopped. A step and its record are written in
+one transaction, so a step that is repeated after a crash takes effect only once.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ def begin(tx: Tx, lease: Lease, reservation: Reservation, context: LeaseContext)
 
 
 def _prepared(tx: Tx, lease: Lease, reservation: Reservation, context: LeaseContext) -> Reservation:
-    """Create the reservation's aggregate, and for slots the class, flavor and group, if missing."""
+    """Create a reservation's aggregate if it is missing.
+
+    For a reservation of slots, also create the missing class, flavor and server group.
+    """
     if reservation.aggregate_id is not None:
         return reservation
     group = None
@@ -102,7 +105,7 @@ def _ready(
 def _with_room(
     tx: Tx, reservation: Reservation, own: Mapping[int, int], some: Sequence[Host]
 ) -> set[int]:
-    """Return the hosts where the slots fit beside the slots that other reservations still have."""
+    """Return the hosts where the slots fit in addition to other reservations' present slots."""
     capacities = freepool_rows.capacities(tx, [each.provider_id for each in some])
     used: dict[int, dict[str, int]] = {each.id: {} for each in some}
     rows = [
@@ -135,7 +138,7 @@ def _give(
         dedications.dedicate_all(tx, some, Dedication.LEASED, reservation.uuid, now)
         pools.leave_freepool(tx, some, now)
     else:
-        # The new generation refuses claims of preemptible servers that were decided before.
+        # Because of the new generation, earlier claims of preemptible servers are refused.
         providers.advance_all(tx, [each.provider_id for each in some], now)
         slots.give(tx, reservation.uuid, [(each, units[each.id]) for each in some], now)
     pools.enter(tx, reservation.uuid, some, now)
@@ -144,9 +147,9 @@ def _give(
 def finish(tx: Tx, reservation: Reservation, context: LeaseContext) -> int:
     """Take back some hosts of a reservation.
 
-    The last step deletes its aggregate, class and flavor. Returns the number of deleted servers,
-    and of hosts that were closed or taken back, plus one for the last step. The number is 0 while
-    all remaining hosts have servers that their agents must destroy.
+    The last step deletes its aggregate, class and flavor. Returns a sum: the deleted servers, the
+    hosts that were closed to new servers or taken back, and one for the last step. The sum is 0
+    while all remaining hosts have servers that their agents must destroy.
     """
     if reservation.state == ReservationState.DELETED:
         return 0
@@ -154,7 +157,8 @@ def finish(tx: Tx, reservation: Reservation, context: LeaseContext) -> int:
     if reservation.state != ReservationState.ENDING:
         close(tx, reservation, context)
         if len(held) > HOSTS_AT_ONCE:
-            # Closing many hosts takes about as long as a whole step, so this step ends here.
+            # Closing many hosts to new servers takes about as long as a whole step, so this step
+            # ends here.
             return 1
     hosts = freepool.members(tx, [each.host_id for each in held if each.is_active])
     done = _delete_servers(tx, reservation, hosts, context)
@@ -210,7 +214,7 @@ def _delete_servers(
 def delete_in_slots(
     tx: Tx, reservation: str, host: str | None, most: int, context: LeaseContext
 ) -> int:
-    """Begin to delete servers in slots of a reservation, on one host or on all hosts."""
+    """Begin to delete servers that use a reservation's slots, on one host or on all hosts."""
     uuids = slot_servers.to_delete(tx, reservation, host, context.seen_since, most)
     return deletions.delete_these(
         tx,
@@ -265,7 +269,7 @@ def _clean_up(tx: Tx, reservation: Reservation, context: LeaseContext) -> None:
 
 
 def is_unfinished(tx: Tx, reservation: Reservation) -> bool:
-    """Return whether a reservation still waits for hosts after its start, or is returning hosts."""
+    """Return True if a reservation waits for hosts after its start, or is returning hosts."""
     if reservation.state == ReservationState.ACTIVE:
         return bool(holds.of_reservation(tx, reservation.id, is_active=False, most=1))
     return reservation.state in (ReservationState.PENDING, ReservationState.ENDING)

@@ -1,7 +1,9 @@
 """Replace failed hosts in leases, and record which leases have lost hosts.
 
-Always true: a lease is healed in one transaction, which reads its holds and the state of its hosts
-again. A lease is changed only if a host failed, came back, or must be replaced.
+To heal a lease is to replace its failed hosts.
+
+Always true: a lease is healed in one transaction, which first reads the lease's hosts and their
+state again. A lease is changed only if a host failed, came back, or must be replaced.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from innkeeper.systems.leases.replacing import Exchange
 
 LOG = structlog.get_logger("innkeeper.leases")
 CALM_MIN = 60
-"""With an unlimited healing interval, a replaced host is recorded for this many minutes."""
+"""For how many minutes a replaced host is recorded, if the healing interval is unlimited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def heal(
 ) -> bool:
     """Replace as many failed hosts of a lease as possible.
 
-    Return whether anything was changed. Hosts that are usable again stay in the lease. A lease that
+    Return True if anything was changed. Hosts that are usable again stay in the lease. A lease that
     is over is not changed.
     """
     lease = leases.by_uuid(tx, uuid)
@@ -88,10 +90,10 @@ def heal(
 def swap(
     tx: Tx, decision: DecisionContext, uuid: str, host_id: int, context: LeaseContext
 ) -> Lease:
-    """Move all units of a lease from a host to other hosts. Return the lease.
+    """Move all units (hosts or slots) of a lease from one host to other hosts. Return the lease.
 
-    A host with servers stays held until the lease ends. Raises :class:`Conflict` if the lease is
-    over or does not hold the host, or if there is no other host.
+    If the host has servers, the lease holds the host until the lease ends. Raises :class:`Conflict`
+    if the lease is over or does not hold the host, or if there is no other host.
     """
     lease = leases.by_uuid(tx, uuid)
     assert lease is not None, "the caller has found the lease"
@@ -115,7 +117,7 @@ def swap(
 
 
 def _is_worse(parts: Sequence[Exchange], lease: Lease) -> bool:
-    """Return whether a host is newly missing, or was replaced after the start."""
+    """Return True if a host is newly missing, or was replaced after the start of the lease."""
     before = {each.reservation.uuid: each.reservation for each in parts}
     return any(each.added and each.reservation.is_live for each in parts) or any(
         each.is_missing and not before[each.uuid].is_missing
@@ -130,7 +132,10 @@ def _is_open(lease: Lease, context: LeaseContext) -> bool:
 
 
 def _flag(tx: Tx, part: Exchange, down: Set[int], context: LeaseContext) -> int:
-    """Record whether hosts are missing or were replaced. Return whether the record changed."""
+    """Record if hosts of a lease are missing or were replaced.
+
+    Return True if the record changed.
+    """
     reservation = part.reservation
     is_missing, is_changed = reservation.is_missing, reservation.is_changed
     if part.lacks:

@@ -1,7 +1,7 @@
 """End leases early if they were unused for the time that their owners chose.
 
-Always true: a lease is ended only in a transaction that found it unused. Its hosts are closed in
-the same transaction, so a server that is booted at the same time is not placed there.
+Always true: a lease is ended only in a transaction that found it unused. The lease's hosts are
+closed in the same transaction, so a server that is booted at the same time is not placed on them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ LEASES_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class IdleLook:
-    """Leases to end, and the row after which the next check continues. 0 begins again."""
+    """Leases to end, and the row after which the next check continues. Row 0 is the beginning."""
 
     expired: tuple[str, ...]
     next_row: int
 
 
 def is_any(tx: Tx) -> bool:
-    """Return whether an active lease has a grace time."""
+    """Return True if any active lease has a grace time.
+
+    The grace time is the time after which an unused lease ends.
+    """
     return bool(idle.candidates(tx, after=0, most=1))
 
 
@@ -41,8 +44,8 @@ def look(tx: Tx, after: int, context: LeaseContext, most: int = LEASES_AT_ONCE) 
 
     A notification warns about each lease that is newly found unused. A lease is in use while
     anything is allocated on its hosts or in its slots. Only leases with a grace time are
-    considered. The unused time of a lease counts from the first check that found it unused, so it
-    is never overestimated.
+    considered. The unused time of a lease counts from the first check that found the lease unused.
+    So the unused time is never overestimated.
     """
     rows = idle.candidates(tx, after=after, most=most)
     found = leases.by_ids_of(tx, rows)
@@ -58,7 +61,10 @@ def look(tx: Tx, after: int, context: LeaseContext, most: int = LEASES_AT_ONCE) 
 
 
 def end(tx: Tx, uuid: str, context: LeaseContext) -> bool:
-    """End a lease whose grace time is over. Return False if it is in use, or over already."""
+    """End a lease whose grace time is over.
+
+    Return False for a lease that is in use or has ended.
+    """
     lease = leases.by_uuid(tx, uuid)
     if lease is None or lease.status != LeaseStatus.ACTIVE or not _is_expired(lease, context):
         return False

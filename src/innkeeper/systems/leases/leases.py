@@ -2,8 +2,8 @@
 
 Source: the seed about reservations; ADR 0028 and ADR 0035.
 
-Always true: a lease, its reservations, holds and events are written in one transaction. A lease
-that is due at once begins before the client gets the response.
+Always true: a lease, its reservations, holds and events are written in one transaction. If the
+start of a new lease is due at once, the lease begins before the client gets the response.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def page(
     limit: int,
     wanted: LeaseSearch = EVERY_LEASE,
 ) -> list[Lease]:
-    """Return a page of leases of one project or of all, newest first, after the lease ``after``.
+    """Return a page of leases, newest first, after the lease ``after``.
+
+    The leases are of one project, or of all projects.
 
     Raises :class:`Invalid` if ``after`` is not the id of one of these leases.
     """
@@ -79,12 +81,13 @@ def create(
     *,
     with_nearest: bool = True,
 ) -> Lease:
-    """Create a lease with its holds, and start it if it is due.
+    """Create a lease, reserve its hosts, and start the lease if it is due.
 
-    ``with_nearest`` lets the error for a lease that does not fit name the nearest window.
+    With ``with_nearest``, the error for a lease that does not fit names the nearest window that
+    fits.
 
-    Raises :class:`NotEnough` if the lease does not fit, and :class:`Forbidden` if it is longer than
-    allowed or exceeds a quota.
+    Raises :class:`NotEnough` if the lease does not fit. Raises :class:`Forbidden` if the lease is
+    longer than allowed or exceeds a quota.
     """
     limits.demand_duration(request.window, request.project_id, context)
     demands = [each.demand for each in request.reservations]
@@ -112,7 +115,7 @@ def _book(
     *,
     with_nearest: bool,
 ) -> list[list[ChosenHost]]:
-    """Choose and claim units for all demands."""
+    """Choose and claim units (hosts or slots) for all demands of a lease."""
     found = booking.look(table, demands, window, context)
     if isinstance(found, Lack):
         other = nearest.window(table, demands, window, context) if with_nearest else None

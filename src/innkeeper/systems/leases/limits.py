@@ -1,8 +1,8 @@
 """Limits on leases: their length, and the quotas of projects.
 
-Always true: usage is read in the transaction that increases it, after the increase was written. By
-then no other writer can add a lease, so the usage is complete. Limits may be lower than a project's
-usage. The project keeps its leases, but they may not grow.
+Always true: usage is read in the transaction that increases it, after the increase was written. At
+this time, no other writer can add a lease, so the usage is complete. A limit may be lower than a
+project's usage. The project then keeps its leases, but these leases may not grow.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def reset(tx: Tx, project_id: str) -> None:
 
 
 def longest(project_id: str, context: LeaseContext) -> timedelta | None:
-    """Return the greatest length of a project's leases, or ``None`` if it is unlimited."""
+    """Return the maximum length of a project's leases, or ``None`` for no maximum."""
     most = context.leasing.max_lease_duration_s
     if most == UNLIMITED or project_id in context.leasing.max_lease_duration_exempt_projects:
         return None
@@ -101,7 +101,7 @@ def demand_duration(
 def kept(tx: Tx, lease: Lease, window: Window, context: LeaseContext) -> Iterator[None]:
     """Check a lease that the body of the ``with`` statement changes to this window.
 
-    Raises what :func:`demand_duration` and :func:`demand` raise.
+    Raises the errors of :func:`demand_duration` and :func:`demand`.
     """
     demand_duration(window, lease.project_id, context, lease.window)
     before = _reserved_by(tx, lease)
@@ -121,7 +121,7 @@ def demand(
     """Raise :class:`QuotaExceeded` if a lease with its holds exceeds a quota.
 
     The lease and its holds are already written. ``before`` is the usage before a change, or
-    ``None`` for a lease that is new to its project. Only increases are checked.
+    ``None`` if the lease is new to the project. Only increases are checked.
     """
     limits = of_project(tx, lease.project_id, context.leasing)
     if before is None:
@@ -149,10 +149,10 @@ def demand(
 
 
 def _demand_counts(tx: Tx, lease: Lease, limits: LeaseLimits, context: LeaseContext) -> None:
-    """Check the numbers of leases, which already include this one."""
+    """Check the project's numbers of leases. The lease of the request is already counted."""
     names = ["leases", *(["future_leases"] if lease.start_at > context.now else [])]
     if all(getattr(limits, name) == UNLIMITED for name in names):
-        # The count takes longer the more leases the project has.
+        # The time for the count grows with the number of leases of the project.
         return
     present, future = quotas.counts(tx, lease.project_id, context.now)
     for name, used in zip(names, (present, future), strict=False):

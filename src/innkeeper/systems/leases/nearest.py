@@ -2,7 +2,7 @@
 
 Always true: each result fits into the present calendar. Quotas are not considered.
 
-May be false: if there is no result, nothing fits. The searches have bounds.
+May be false: if a search finds nothing, nothing fits. The searches are bounded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def window(
     """Return the earliest window in which all demands fit, as long as the ``wanted`` window.
 
     The window does not begin before the ``wanted`` window. A start in the future is a whole minute,
-    because the API shows only whole minutes. Holds of the reservations in ``changed`` do not count.
+    because the API shows only whole minutes. What the reservations in ``changed`` hold counts as
+    free.
     """
     return _earliest(table, demands, wanted, _bound(wanted.start), context, changed)
 
@@ -69,7 +70,7 @@ def _earliest(
 def end(fits: Callable[[Window], bool], wanted: Window, now: datetime) -> datetime | None:
     """Return the latest end with which the window fits, as a whole minute before the wanted end.
 
-    The end is after the present moment. If none fits, the result is ``None``.
+    The end is after the present moment. If no end fits, the result is ``None``.
     """
     first = max(wanted.start, now).replace(second=0, microsecond=0) + _MINUTE
 
@@ -96,8 +97,8 @@ def first_window(
 ) -> Window | None:
     """Return the earliest first window with which all leases of a series fit.
 
-    All windows move by the same time. The window with the index ``refused`` is searched first. The
-    search gives up after :data:`SEARCHES_MAX` searches for single windows.
+    All windows of the series move by the same time. The window with the index ``refused`` is
+    searched first. The search gives up after :data:`SEARCHES_MAX` searches for single windows.
     """
     moved, place, fitting = timedelta(), refused, 0
     for _ in range(SEARCHES_MAX):
@@ -108,7 +109,7 @@ def first_window(
         found = _earliest(table, demands, tried, _bound(start), context)
         if found is None:
             return None
-        # If another window had to move further, each window that fitted before is searched again.
+        # If a window has to move further, each window that fitted before is searched again.
         fitting = fitting + 1 if found == tried else 1
         moved = found.start - start
         if fitting == len(wanted):

@@ -27,7 +27,7 @@ TOPIC = "lease_notifications"
 """The topic of notifications for the store's listeners, which get them as JSON after the commit."""
 CREATED, UPDATED, DELETED = "lease.create", "lease.update", "lease.delete"
 IDLE = "lease.idle"
-"""Nothing uses the lease. It ends if this stays so for its grace time."""
+"""Nothing uses the lease. The lease ends if it stays unused for its grace time."""
 DEGRADED, HEALED = "lease.degraded", "lease.healed"
 OF_EVENT = "lease.event."
 WARNING_STOPPED = f"{OF_EVENT}before_end_lease.stop"
@@ -40,18 +40,20 @@ FAILURES_MAX = 20
 """A notification is dropped after this many failed deliveries, which takes more than two hours."""
 PAUSE_MAX_S = 600.0
 KEPT_MAX = 10_000
-"""The maximum number of stored notifications; the oldest ones are dropped beyond it. While the
-receiver is down, at most two deliveries a second are tried, and a notification is only dropped
-after ``FAILURES_MAX`` failures. So the number of notifications would have no other limit."""
+"""The maximum number of stored notifications. Above this number, the oldest notifications are
+dropped. While the receiver is down, at most two deliveries a second are tried, and a notification
+is only dropped after ``FAILURES_MAX`` failures. So the number of notifications would have no other
+limit."""
 DROPPED_AT_ONCE = 1_000
-"""The number of notifications that one transaction drops. It blocks all other writers."""
+"""The number of notifications that one transaction drops. The transaction blocks all other writers.
+"""
 
 
 def add(tx: Tx, event_type: str, lease: Lease, context: LeaseContext) -> None:
     """Write a notification about a change that this transaction made to a lease.
 
-    The notification shows the lease as it is now in the store, or ``lease`` if the store no longer
-    has it.
+    The notification shows the lease as it is now in the database. If the database no longer has the
+    lease, the notification shows ``lease``.
     """
     known = {"event_type": event_type, "lease_id": lease.uuid, "project_id": lease.project_id}
     note(tx, TOPIC, [json.dumps(known)])
@@ -100,7 +102,10 @@ def of_event(event: LeaseEvent) -> str:
 
 
 def due(tx: Tx, now: datetime, most: int) -> list[LeaseNotification]:
-    """Return notifications to deliver now, oldest first, without those for the external check."""
+    """Return notifications to deliver now, oldest first.
+
+    Messages to the external check are left out.
+    """
     return notifications.due(tx, now, most, but=end_checks.ON_END)
 
 
@@ -115,7 +120,7 @@ def delivered(tx: Tx, rows: Collection[int]) -> None:
 
 
 def failed(tx: Tx, notification: LeaseNotification, now: datetime) -> bool:
-    """Record a failed delivery. Return whether the notification was dropped.
+    """Record a failed delivery. Return True if the notification was dropped.
 
     The pauses between deliveries double, up to ``PAUSE_MAX_S``.
     """

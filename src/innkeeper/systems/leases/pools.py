@@ -1,7 +1,7 @@
 """Aggregates of leases: one for the freepool, and one for each reservation that has begun.
 
-Stock clients expect these aggregates. Their hosts follow from the freepool and the holds. Only the
-service changes them.
+Stock clients expect these aggregates. The hosts of an aggregate are the hosts of the freepool or of
+the reservation. Only the service changes these aggregates.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Warn and delete preemptible servers in time for the leases that need their hosts.
 
-Always true: a server is deleted only if it was warned on its present host, and only after the grace
-that the warning stated. A warning, its notification and its metadata item on the server are written
-in one transaction. A deletion and the end of its warning are also written in one transaction. All
-state is in the store, so any process can continue at any time. A lease gets a host, or slots on it,
-only when no preemptible server is left on the host.
+Always true: a server is deleted only if it got a warning on its present host, and only after the
+grace time in the warning. A warning, its notification and its metadata item on the server are
+written in one transaction. A deletion and the end of its warning are also written in one
+transaction. All state is in the database, so any process can continue at any time. A lease gets a
+host, or slots on a host, only when no preemptible server is left on the host.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from innkeeper.systems.leases import notifications
 from innkeeper.systems.leases.context import LeaseContext
 
 SERVERS_AT_ONCE = 100
-"""The number of servers that are warned or deleted in one transaction. It blocks all other
-writers."""
+"""The number of servers that are warned or deleted in one transaction. The transaction blocks all
+other writers."""
 METADATA = "preempted_at"
 """The metadata item in which a warned server shows when it may be deleted."""
 _LEAD = timedelta(seconds=LEAD_S)
@@ -36,7 +36,7 @@ _LEAD = timedelta(seconds=LEAD_S)
 
 @dataclass(frozen=True, slots=True)
 class PreemptionWork:
-    """What is due: servers to warn and to delete, warnings to end, and moves to confirm.
+    """The due work: servers to warn or delete, warnings to end, and moves to confirm.
 
     ``warned`` are all warnings by server.
     """
@@ -49,12 +49,12 @@ class PreemptionWork:
 
     @property
     def count(self) -> int:
-        """The number of things to do."""
+        """The number of work items."""
         return len(self.warn) + len(self.delete) + len(self.forget) + len(self.confirm)
 
 
 def look(tx: Tx, context: LeaseContext) -> PreemptionWork:
-    """Return some of what is due now. This only reads."""
+    """Return some of the due work. This function only reads."""
     reach = timedelta(seconds=reach_s(context.leasing.preemption_grace_s))
     needs = preemptions.needed(tx, context.now + reach)
     found = preemptions.threatened(tx, needs, context.seen_since) if needs else []
@@ -90,14 +90,14 @@ def _is_to_delete(
 
 
 def work(tx: Tx, context: LeaseContext) -> int:
-    """Do some of what is due. Return how much was done."""
+    """Do some of the due work. Return the number of work items that were done."""
     due = look(tx, context)
     _warn(tx, due.warn, context)
     _delete(tx, due, context)
     _forget(tx, due.forget, context)
     initiator = replace(context.initiator, may_override=True)
     for uuid in due.confirm:
-        # The remains of the move are on a host that is needed.
+        # The source of the move still has a copy of the server, and a lease needs that host.
         resizing.confirm(tx, uuid, initiator, now=context.now)
     return due.count
 
@@ -137,7 +137,7 @@ def _delete(tx: Tx, due: PreemptionWork, context: LeaseContext) -> None:
 
 
 def _forget(tx: Tx, over: Collection[Preemption], context: LeaseContext) -> None:
-    """End warnings to servers that are gone, or whose hosts are not needed any more."""
+    """End warnings to servers that no longer exist, or whose hosts are not needed any more."""
     preemptions.remove(tx, [each.server_uuid for each in over])
     for each in over:
         try:

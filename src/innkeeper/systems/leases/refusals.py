@@ -1,8 +1,9 @@
 """Errors for leases that do not fit, or that are over.
 
-The errors of the first kind say why, how many units fit, and when the lease would fit.
+If a lease does not fit, the error says why, how many units (hosts or slots) fit, and when the lease
+would fit.
 
-Always true: they name no lease and no host.
+Always true: an error names no lease and no host.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from innkeeper.systems.leases.resource_types.catalogue import ResourceTypes
 
 MOMENTS_KEPT = 8192
 """The number of formatted times that are cached. Most times occur several times in a lease. Without
-the cache, half of the work for a long list was to format times."""
+the cache, formatting times would take half of the time for a long list."""
 STATUSES = {
     LeaseStatus.PENDING: "PENDING",
     LeaseStatus.STARTING: "STARTING",
@@ -101,7 +101,7 @@ def _event(lease: str, created: str, each: LeaseEvent) -> dict[str, Any]:
 
 
 def event_type(event: LeaseEvent) -> str:
-    """Return the type of an event. A user's event has the type that its user chose."""
+    """Return the type of an event. An event that a user added has the type that the user chose."""
     return EVENT_TYPES.get(event.kind, event.name or "")
 
 

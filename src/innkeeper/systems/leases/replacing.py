@@ -1,7 +1,9 @@
 """Replaces failed hosts in the holds of a lease.
 
-Always true: units on usable hosts stay where they are. A host with servers of an active lease stays
-held, so that its servers are not orphaned. Once its units are replaced, its hold has no units.
+A unit is a whole host or a slot. A hold is the units of one host that a reservation has.
+
+Always true: units on usable hosts stay where they are. If a failed host has servers of an active
+lease, its hold is kept without units, so that the servers are not orphaned.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ class Exchange:
         }
 
     def excess(self, down: Collection[int]) -> int:
-        """Return the number of superfluous units on usable hosts, after failed hosts came back."""
+        """Return how many units are superfluous, because failed hosts have become usable again."""
         return max(0, self.usable(down) - self.target)
 
     def usable(self, down: Collection[int]) -> int:
@@ -99,7 +101,7 @@ def parts_of(
 def choose(
     table: HostTable, parts: Sequence[Exchange], lease: Lease, context: LeaseContext
 ) -> list[Exchange]:
-    """Return all parts. Failed hosts are replaced where other hosts were found."""
+    """Return all exchanges. Failed hosts are replaced if other hosts were found."""
     tried = {place for place, each in enumerate(parts) if each.lacks}
     while tried:
         places = sorted(tried)
@@ -107,7 +109,7 @@ def choose(
         if not isinstance(found, Lack):
             better = dict(zip(places, found, strict=True))
             return [better.get(place, each) for place, each in enumerate(parts)]
-        # This part stays as it is. The other parts may still be healed.
+        # This reservation does not change. Other reservations may still be healed.
         tried.discard(places[found.demand])
     return list(parts)
 
@@ -138,7 +140,7 @@ def others(
         {row_of[host]: units for host, units in each.chosen.items() if units and host in row_of}
         for each in parts
     ]
-    # Servers of the lease are still on hosts without units.
+    # Hosts without units still have servers of the lease.
     left = {h for each in parts for h, hold in each.holds.items() if not hold.units}
     shut = {row_of[each] for each in {*avoided, *left} if each in row_of}
     changed = booking.Changed(own, kept, [True] * len(parts), shut)
@@ -163,7 +165,7 @@ def _rest(lease: Lease, context: LeaseContext) -> Window:
 
 
 def claim(tx: Tx, parts: Sequence[Exchange], lease: Lease, context: LeaseContext) -> None:
-    """Claim the units on hosts that get more units."""
+    """Claim the units of hosts that get more units."""
     some = [each for each in parts if each.added]
     chosen = [[_choice(tx, *pair) for pair in each.added.items()] for each in some]
     demands = [each.demand for each in some]
@@ -209,7 +211,7 @@ def _lowered(tx: Tx, part: Exchange, host: int, surplus: int, context: LeaseCont
 
 
 def _lower(tx: Tx, part: Exchange, host: int, units: int, context: LeaseContext) -> int:
-    """Lower the units of a hold, or delete it. Return whether this changed anything."""
+    """Lower the units of a hold, or delete the hold. Return True if anything changed."""
     hold, reservation = part.holds[host], part.reservation
     if units:
         if units != hold.units:

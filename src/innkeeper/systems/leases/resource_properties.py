@@ -1,7 +1,7 @@
 """Resource properties: the names of capabilities that requirements may use.
 
 Always true: callers that are not administrators learn nothing about private properties. If their
-requirements name one, the error is the same as for a property that does not exist.
+requirements name a private property, the error is the same as for a property that does not exist.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Series: leases that one request makes for each day or week.
 
-Always true: a series is created in one transaction. Its leases do not overlap, so they do not
-compete for hosts. Afterwards, each lease can be changed and ended on its own.
+Always true: a series is created in one transaction. The leases of a series do not overlap, so they
+do not compete for hosts. After the creation, each lease can be changed and ended without the
+others.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED)
 class Recurrence:
     """How a lease is repeated.
 
-    It is repeated after each ``period``: either ``count`` times, or ``until`` a last start.
+    The lease is repeated after each ``period``. With ``count``, the series has this many leases.
+    With ``until``, this is the latest start of a lease.
 
-    With ``may_skip``, windows in which the lease does not fit are left out. Otherwise, the lease
-    must fit in all windows.
+    With ``may_skip``, windows in which the lease does not fit are left out. Without ``may_skip``,
+    the lease must fit in all windows.
     """
 
     period: timedelta
@@ -76,7 +78,7 @@ class Recurrence:
 
 @dataclass(frozen=True, slots=True)
 class SkippedWindow:
-    """A window in which a lease did not fit, and why."""
+    """A window in which a lease did not fit, and the reason."""
 
     window: Window
     reason: str
@@ -101,9 +103,9 @@ def create(
 ) -> Series:
     """Create the leases of a series, each with :func:`.leases.create`.
 
-    With ``may_skip``, leases that do not fit or that exceed a quota are left out. If no lease is
-    left, this raises the first error. Without ``may_skip``, the error says which lease does not
-    fit, and the earliest first start with which all leases would fit.
+    With ``may_skip``, leases that do not fit or that exceed a quota are left out. If no lease fits,
+    the first error is raised. Without ``may_skip``, the error says which lease does not fit, and
+    the earliest first start with which all leases would fit.
     """
     made: list[Lease] = []
     skipped: list[SkippedWindow] = []
@@ -121,7 +123,8 @@ def create(
             errors.append(error)
             skipped.append(SkippedWindow(each.window, error.message))
         else:
-            # This is checked after each lease, because all other writers wait for this transaction.
+            # This sum is checked after each lease, because all other writers wait for this
+            # transaction.
             held += _held_by(tx, made[-1])
             if held > holds_max:
                 raise Invalid(f"The leases of a series hold at most {holds_max} hosts together.")
@@ -137,7 +140,7 @@ def _of_lease(
     place: int,
     context: LeaseContext,
 ) -> Conflict | QuotaExceeded:
-    """Return the error with the lease that it is about, and when the series would fit."""
+    """Return the error with the lease that it is about, and the time when the series would fit."""
     window = requests[place].window
     start = window.start.strftime(DATE)
     why = error.message.rstrip(".")
@@ -169,7 +172,7 @@ def _held_by(tx: Tx, lease: Lease) -> int:
 def leases_of(tx: Tx, series_uuid: str) -> list[Lease]:
     """Return the leases of a series that are not deleted, in order of time.
 
-    Raises :class:`NotFound` if there are none.
+    Raises :class:`NotFound` if there is no such lease.
     """
     wanted = LeaseSearch(series_uuid=series_uuid)
     found = lease_queries.page(tx, project_id=None, before=None, limit=LEASES_MAX, wanted=wanted)
@@ -188,7 +191,7 @@ def end_some(
 ) -> int:
     """End a few leases of a series, if they are not over and the caller may end them.
 
-    Returns how many are left.
+    Returns how many leases are left to end.
     """
     found = leases_of(tx, series_uuid)
     running = [each for each in found if each.status not in OVER and may_end(each)]

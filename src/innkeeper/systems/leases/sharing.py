@@ -2,7 +2,7 @@
 
 Always true: only the owner of a lease, and the projects that share it, have access to the flavors
 of its reservations. A project becomes the owner only within its quotas, and only if it consents or
-an administrator decides so. Servers that already run are never touched.
+an administrator decides so. A change never affects servers that already run.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SHOWN_MAX = 60
 class LeaseOptions(TypedDict, total=False):
     """The options of a lease that its owner sets, besides its window and reservations.
 
-    Absent options stay unchanged. ``project_id`` is the next owner; ``None`` withdraws an offer. A
-    lease without ``idle_grace_s`` does not end early.
+    Absent options stay unchanged. ``project_id`` is the project that the lease is offered to.
+    ``None`` withdraws an offer. A lease without ``idle_grace_s`` does not end early.
     """
 
     shared_with: tuple[str, ...]
@@ -48,7 +48,7 @@ def demand_projects(tx: Tx, given: Iterable[str], context: LeaseContext) -> None
 
 
 def others(owner: str, given: Iterable[str]) -> tuple[str, ...]:
-    """Return the projects that share a lease besides its owner, sorted and without duplicates."""
+    """Return the projects that share a lease, without its owner, sorted and without duplicates."""
     return tuple(sorted({*given} - {owner}))
 
 
@@ -57,9 +57,10 @@ def change(
 ) -> Lease:
     """Change the options of a lease.
 
-    With ``may_give``, a new owner gets the lease at once. Otherwise, the lease is offered to the
-    project, which may accept it. If the project is already the owner, nothing changes, because
-    clients send back what they read. Raises :class:`Invalid` for a lease that is over.
+    With ``may_give``, a new owner gets the lease at once. Without ``may_give``, the lease is
+    offered to the project, which may accept the offer. A project that is already the owner is
+    accepted without any change, because clients send back what they read. Raises :class:`Invalid`
+    for a lease that is over.
     """
     if not options:
         return lease
@@ -99,8 +100,8 @@ def share(tx: Tx, lease: Lease, given: Sequence[str], context: LeaseContext) -> 
 def accept(tx: Tx, lease: Lease, user_id: str, context: LeaseContext) -> Lease:
     """Make a project the owner of the lease that was offered to it.
 
-    Raises :class:`Conflict` if the lease is not offered, and :class:`QuotaExceeded` if it exceeds a
-    quota of that project.
+    Raises :class:`Conflict` if the lease is not offered. Raises :class:`QuotaExceeded` if the lease
+    exceeds a quota of that project.
     """
     if lease.offered_to is None:
         raise Conflict(f"Lease {lease.uuid} is not offered to a project.")
@@ -111,7 +112,7 @@ def accept(tx: Tx, lease: Lease, user_id: str, context: LeaseContext) -> Lease:
 
 
 def decline(tx: Tx, lease: Lease, context: LeaseContext) -> Lease:
-    """Withdraw the offer of a lease. Raises :class:`Conflict` if there is none."""
+    """Withdraw the offer of a lease. Raises :class:`Conflict` if the lease is not offered."""
     if lease.offered_to is None:
         raise Conflict(f"Lease {lease.uuid} is not offered to a project.")
     leases.change(tx, lease.id, context.now, offered_to=None)
@@ -166,7 +167,7 @@ def _set_users(tx: Tx, lease: Lease, after: set[str], context: LeaseContext) -> 
 
 
 def _set_access(tx: Tx, reservation: Reservation, before: set[str], after: set[str]) -> None:
-    # An administrator may have changed the flavor's list, so an existing entry is not an error.
+    # An administrator may have changed the flavor's access list, so an existing access is no error.
     for project_id in sorted(after - before):
         try:
             flavors.add_project(tx, reservation.uuid, project_id)
@@ -180,7 +181,10 @@ def _set_access(tx: Tx, reservation: Reservation, before: set[str], after: set[s
 
 
 def _begun(lease: Lease) -> list[Reservation]:
-    """Return the reservations that have begun. They have an aggregate, and for slots a flavor."""
+    """Return the reservations that have begun.
+
+    Each of them has an aggregate, and a reservation of slots also has a flavor.
+    """
     states = (ReservationState.PENDING, ReservationState.ACTIVE)
     return [
         each

@@ -3,9 +3,9 @@
 Source: the long-term goal of the seed about reservations; ADR 0035.
 
 Always true: while a reservation of slots is active, each of its hosts has a child provider
-``blazar_<host>``. The child has an inventory of the reservation's class, and its total is the
-number of slots. The child shares the inventory through an aggregate that contains only the child,
-so it serves only this host.
+``blazar_<host>``. The child has an inventory of the reservation's class. The inventory's total is
+the number of slots. The child shares the inventory through an aggregate that contains only the
+child, so the child serves only this host.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ NO_QUOTA = -1
 
 
 def child_of(host: Host) -> str:
-    """Return the uuid of a host's child provider for slots, whether it exists or not."""
+    """Return the uuid of a host's child provider for slots. The child need not exist."""
     return str(uuid5(UUID(host.provider_uuid), "slots"))
 
 
 def ensure_child(tx: Tx, host: Host, now: datetime) -> str:
-    """Create the child provider of a host unless it exists, and return its uuid."""
+    """Create the child provider of a host if it is missing, and return the child's uuid."""
     uuid = child_of(host)
     try:
         providers.get(tx, uuid)
@@ -60,7 +60,7 @@ def ensure_child(tx: Tx, host: Host, now: datetime) -> str:
 
 
 def remove_child(tx: Tx, host: Host, now: datetime) -> None:
-    """Remove the child provider of a host, if it exists and has no inventories."""
+    """Remove the child provider of a host, if the child exists and has no inventories."""
     try:
         providers.delete(tx, child_of(host), now)
     except (NotFound, InUse):
@@ -79,7 +79,7 @@ def set_count(tx: Tx, reservation: str, host: Host, count: int, now: datetime) -
 
 
 def first(tx: Tx, some: Sequence[Host], most: int) -> list[Host]:
-    """Return the first of these hosts, with at most ``most`` hosts that lack the child provider."""
+    """Return the first of these hosts. At most ``most`` of the result lack the child provider."""
     known = inventories_of_class.known(tx, [child_of(each) for each in some])
     new = [child_of(each) not in known for each in some]
     return [each for place, each in enumerate(some) if sum(new[: place + 1]) <= most]
@@ -99,10 +99,10 @@ def _inventory(count: int) -> Inventory:
 
 
 def remove(tx: Tx, reservation: str, some: Sequence[Host], now: datetime, most: int) -> list[Host]:
-    """Take the slots of a reservation from hosts where no server uses them.
+    """Remove the slots of a reservation from hosts where no server uses them.
 
-    Slots are taken from at most ``most`` hosts. Returns the hosts that no longer have slots of the
-    reservation.
+    Slots are removed from at most ``most`` hosts. Returns the hosts that no longer have slots of
+    the reservation.
     """
     children = [child_of(each) for each in some]
     left = inventories_of_class.remove_unused(tx, slot_class(reservation), children, now, most)

@@ -1,4 +1,4 @@
-"""Change leases: their dates, sizes and requirements. Add reservations, and remove them.
+"""Change leases: their dates, sizes and requirements. Add reservations to leases or remove them.
 
 Source: the update rules of Blazar; ADR 0035.
 
@@ -62,8 +62,9 @@ class LeaseChange:
     """The requested changes of a lease.
 
     ``None`` means no change. ``reservations`` are changes of reservations, by id. ``added`` are
-    requests for new ones, and ``added_uuids`` are their ids. ``removed`` are the ids of
-    reservations to remove. ``warning_uuid`` is the id for a warning, if the lease has none yet.
+    requests for new reservations, and ``added_uuids`` are the ids of the new reservations.
+    ``removed`` are the ids of reservations to remove. ``warning_uuid`` is the id for a warning, if
+    the lease has none yet.
     """
 
     name: str | None = None
@@ -78,22 +79,23 @@ class LeaseChange:
 
     @property
     def changes_window(self) -> bool:
-        """Whether the start or the end changes."""
+        """True if the start or the end changes."""
         return self.start_at is not None or self.end_at is not None
 
     @property
     def is_rename(self) -> bool:
-        """Whether nothing but the name changes."""
+        """True if only the name changes."""
         others = (self.reservations, self.added, self.removed, self.warn_at)
         return not self.changes_window and not any(others)
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A reservation with its new demand. ``reservation`` is ``None`` if it is new.
+    """A reservation with its new demand.
 
-    ``units`` are its units by host. The units on ``active`` hosts were handed over. ``left`` are
-    failed hosts that the reservation holds without units.
+    ``reservation`` is ``None`` for a new reservation. ``units`` are the reservation's units (whole
+    hosts or slots) by host. The units on ``active`` hosts are already handed over to the project.
+    ``left`` are failed hosts that the reservation holds without units.
     """
 
     reservation: Reservation | None
@@ -108,7 +110,7 @@ class _Part:
 
     @property
     def present(self) -> int:
-        """The present units of the reservation, without those on failed hosts."""
+        """The present units of the reservation, without the units on failed hosts."""
         has = sum(self.units.values())
         return has if self.reservation is None else min(has, self.reservation.units_max)
 
@@ -120,9 +122,9 @@ class _Part:
 def change(
     tx: Tx, decision: DecisionContext, lease: Lease, wanted: LeaseChange, context: LeaseContext
 ) -> Lease:
-    """Change a lease, and begin at once what is due now.
+    """Change a lease, and begin the events that are due now.
 
-    Raises :class:`Invalid` for dates and reservations that cannot be changed in this way, and
+    Raises :class:`Invalid` for dates and reservations that cannot be changed in this way. Raises
     :class:`Conflict` if the changed lease does not fit.
     """
     if wanted.name is not None and wanted.name != lease.name:
@@ -164,7 +166,7 @@ def _window(lease: Lease, wanted: LeaseChange, now: datetime) -> Window:
         minute = minute_of(now)
         if wanted.end_at < max(minute, minute_of(start)):
             raise Invalid("End date must be later than current and start date")
-        # An end in the current minute means now, which is not before the start.
+        # An end in the current minute means the present moment, which is not before the start.
         end = max(wanted.end_at, now) if wanted.end_at == minute else wanted.end_at
     if end <= start:
         raise Invalid("End date must be later than current and start date")
@@ -245,10 +247,10 @@ def _choose(
     *,
     has_begun: bool,
 ) -> list[list[ChosenHost]]:
-    """Choose units for all parts.
+    """Choose units (hosts or slots) for all reservations.
 
-    Raises :class:`NotEnough`, which says what would fit instead: another window, or another end if
-    the lease ``has_begun``.
+    Raises :class:`NotEnough` if the lease does not fit. The error names a window that would fit. If
+    the lease ``has_begun``, the error names an end that would fit.
     """
     for part in parts:
         if part.is_live and part.demand.units_max < part.present:
@@ -319,7 +321,7 @@ def _write(
 
 
 def _let_go(tx: Tx, hosts: Sequence[int] | set[int], now: datetime) -> None:
-    """Let all processes read the holds of hosts that a lease no longer holds again."""
+    """Let all processes read again which leases hold the hosts that a lease gave up."""
     ids = [each.provider_id for each in freepool.members(tx, hosts).values()]
     providers.advance_all(tx, ids, now)
 
@@ -348,7 +350,10 @@ def _change_dates(tx: Tx, lease: Lease, window: Window, now: datetime) -> None:
 def _change_warning(
     tx: Tx, lease: Lease, wanted: LeaseChange, window: Window, now: datetime
 ) -> bool:
-    """Move the warning; by default, it moves with the end. Return whether it is due again."""
+    """Move the warning of a lease. Return True if the warning is due again.
+
+    By default, the warning moves with the end of the lease.
+    """
     warning = lease.warning
     if wanted.warn_at is not None:
         if not window.start <= wanted.warn_at <= window.end:

@@ -1,10 +1,10 @@
-"""Define the names and metadata keys of this room's aggregates, and check project ids.
+"""Define the names and metadata keys of aggregates of host flavors and pclouds. Check project ids.
 
 An aggregate's metadata has a key for each project that may use the pcloud. Source: the tables of
 keys in the seed *Whole Host Allocation*. The API translates the keys.
 
 Always true: a pcloud accepts only valid project ids whose key has no other meaning. With ``auth =
-"builtin"``, it accepts only existing projects.
+"builtin"``, a pcloud accepts only existing projects.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def demand_project(project_id: str) -> None:
 def demand_known(tx: Tx, project_id: str, context: PcloudContext) -> None:
     """Raise :class:`Invalid` for an unknown project.
 
-    With an external Keystone, or without authentication, this database does not know the projects.
-    Any id is then accepted.
+    With an external Keystone, or without authentication, this database does not have the projects.
+    Every project id is then accepted.
     """
     if not context.knows_projects:
         return

@@ -1,8 +1,8 @@
-"""Check and repair the invariants of the pclouds room in the store.
+"""Check and repair the invariants of pclouds and host flavors in the database.
 
-Unique and foreign keys ensure that a host is in at most one pool and one pcloud. They also ensure
-that a host of a pcloud is in a pool. Quotas and units are not checked, because a quota may be
-lowered below its usage, and a host flavor's units may change.
+Unique and foreign keys ensure that a host is in at most one pool and one pcloud. These keys also
+ensure that a host of a pcloud is in a pool. Quotas and units are not checked, because a quota may
+be lowered below its usage, and a host flavor's units may change.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Make the hosts in this room's aggregates agree with the pools and pclouds."""
+    """Correct the hosts in the aggregates of host flavors and pclouds."""
     expected, present, mirrored = audit.memberships(tx)
     done = []
     for name, row in sorted(expected - present):

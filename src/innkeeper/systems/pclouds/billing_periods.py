@@ -1,7 +1,8 @@
 """List and add up billing periods. Projects pay for the time of whole hosts, used or unused.
 
 Always true: the owner of a pcloud pays for a host from the host's allocation to its release. The
-price is the number of units at the allocation. It does not depend on the servers on the host.
+price is the host's number of units at the allocation. The price does not depend on the servers on
+the host.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def page(
 def by_project(
     periods: Iterable[BillingPeriod], start: datetime, stop: datetime
 ) -> list[PcloudUsage]:
-    """Return the totals of each project, in the order in which the projects appear."""
+    """Return the totals of each project, in the order of each project's first billing period."""
     found: dict[str, PcloudUsage] = {}
     for each in periods:
         usage = found.setdefault(each.project_id, PcloudUsage(each.project_id))

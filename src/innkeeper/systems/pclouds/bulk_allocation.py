@@ -1,11 +1,11 @@
-"""Allocate several hosts in one request, some in each transaction.
+"""Allocate several hosts in one request, with several transactions.
 
 Always true: a step allocates each of its hosts entirely or not at all. With a client token, every
 step stores which hosts have been allocated so far. If a client repeats the request, it continues
 with the remaining hosts. Two clients with the same token take turns. Failures are not stored,
 because a repeated request may find free hosts.
 
-May be false: an aborted request without a token has allocated no hosts.
+May be false: a request without a token that is aborted has allocated no hosts.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ TAKEN_AT_ONCE = 10
 class Request:
     """A request for hosts with distinct names, with functions that format the results.
 
-    ``digest`` is the same for equal requests. ``token`` is the client token, which makes the
-    request idempotent.
+    ``digest`` is a hash, which is equal for equal requests. ``token`` is the client token, which
+    makes the request idempotent.
     """
 
     host_requests: Sequence[HostRequest]
@@ -103,7 +103,7 @@ def go_on(
 
 
 def give_up(request: Request, so_far: AllocationProgress, refusal: Refusal) -> AllocationProgress:
-    """Return the progress with all remaining hosts as failed, because no more steps are possible.
+    """Return the progress, with all remaining hosts as failed. No more steps are possible.
 
     ``refusal`` is the reason: the pcloud has a new owner, the pcloud was deleted, or the database
     does not respond.
@@ -113,7 +113,7 @@ def give_up(request: Request, so_far: AllocationProgress, refusal: Refusal) -> A
 
 
 def _with(so_far: AllocationProgress, kept: Mapping[str, Any]) -> AllocationProgress:
-    """Add the hosts that another request with the same token has allocated in the meantime."""
+    """Add the hosts that another request with the same token has allocated meanwhile."""
     failed = {name: shown for name, shown in so_far.failed.items() if name not in kept}
     return replace(so_far, allocated={**so_far.allocated, **kept}, failed=failed)
 
@@ -124,6 +124,6 @@ def _kept(tx: Tx, pcloud: Pcloud, request: Request) -> Mapping[str, Any] | None:
     answer = requests.answered(tx, pcloud, request.token, request.digest)
     if answer is None:
         return None
-    # An older release stored no "names". It stored only the hosts, which contain their names.
+    # An older release stored only the hosts, and no "names". Each stored host has its name.
     names = answer.get("names") or [each["name"] for each in answer["hosts"]]
     return dict(zip(names, answer["hosts"], strict=True))

@@ -1,4 +1,4 @@
-"""The data about the service and the caller that functions of this room need."""
+"""The data about the service and the caller that functions about pclouds need."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 Source: the seed *Whole Host Allocation*, "Host Flavors".
 
-Always true: only an empty, disabled host can join a pool. The host is then enabled, and servers are
-placed on it only while it is in a pcloud. Only a host that is in no pcloud can leave its pool. The
-host is then disabled again.
+Always true: only an empty, disabled host can join a pool. A host that joins is enabled, but servers
+are placed on the host only while it is in a pcloud. Only a host that is in no pcloud can leave its
+pool. A host that leaves is disabled.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def pool(
 
 
 def counts(tx: Tx, flavor: HostFlavor) -> tuple[int, int]:
-    """Return the number of hosts in a pool, and how many of them are in pclouds."""
+    """Return the number of hosts in a pool, and the number of these hosts that are in pclouds."""
     return host_flavors.counts(tx, flavor.id)
 
 
@@ -155,8 +155,8 @@ def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHo
 def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> None:
     """Remove a free host from a pool, and disable it.
 
-    Raises :class:`NotFound` if the host is not in the pool. Raises :class:`Conflict` if it is in a
-    pcloud, or not empty.
+    Raises :class:`NotFound` if the host is not in the pool. Raises :class:`Conflict` if the host is
+    in a pcloud, or is not empty.
     """
     pooled_host = pooled(tx, flavor, hostname)
     cannot = f"Host {hostname} cannot be taken out of the pool of host flavor"

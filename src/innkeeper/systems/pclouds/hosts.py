@@ -1,13 +1,13 @@
 """Allocate, enable, disable, replace and release hosts of pclouds.
 
-Source: the seed *Whole Host Allocation*, "Host Operations". The seed adds a host, checks whether it
-has another owner, and then removes it again. In this module, a constraint ensures that a host is in
-only one pcloud, and each operation is one transaction.
+Source: the seed *Whole Host Allocation*, "Host Operations". In the seed, an allocation adds a host,
+checks that the host has no other owner, and otherwise removes it again. In this module, a
+constraint ensures that a host is in only one pcloud, and each operation is one transaction.
 
 Always true: a function that raises a refusal other than :class:`Overtaken` has written nothing.
-After :class:`Overtaken`, the caller must roll back. A new host of a pcloud is disabled unless its
-owner requests otherwise. A host must be disabled and empty to leave its pcloud. No function of this
-module shows the name of a machine to a user.
+After :class:`Overtaken`, the caller must roll back. A new host of a pcloud is disabled. Exception:
+the pcloud's owner can request an enabled host. A host must be disabled and empty to leave its
+pcloud. No function of this module shows the name of a machine to a user.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LOG = structlog.get_logger("innkeeper.pclouds")
 NO_FREE_HOST = "no_free_host"
 RETIRED_MARK = "~"
 NAME_KEPT = 230
-"""The number of characters of a name that are kept when a number is appended."""
+"""The maximum length of the part of a name before an appended number."""
 SHOWN_CLASSES = ("DISK_GB", "MEMORY_MB", "VCPU")
 """The resource classes that owners of pclouds see. Flavors of servers request these classes."""
 
@@ -86,12 +86,12 @@ def get(tx: Tx, pcloud: Pcloud, name: str) -> PcloudHost:
 
 
 def by_row(tx: Tx, host_id: int) -> PcloudHost | None:
-    """Return the pcloud host on the machine with this row id, if any."""
+    """Return the pcloud host on the machine with this row id, or ``None``."""
     return pcloud_hosts.by_host(tx, host_id)
 
 
 def by_machine(tx: Tx, hostname: str) -> PcloudHost | None:
-    """Return the pcloud host on the machine with this name, if any; for administrators."""
+    """Return the pcloud host on the machine with this name, or ``None``. For administrators."""
     machine = compute_hosts.by_name_or_none(tx, hostname)
     return None if machine is None else by_row(tx, machine.id)
 
@@ -126,9 +126,9 @@ def allocate(
 ) -> PcloudHost:
     """Allocate a random free host of a flavor to a pcloud. ``turn`` varies the random choice.
 
-    Raises :class:`NotFound` for an unknown flavor, :class:`AlreadyExists` for a name in use, and
-    :class:`QuotaExceeded`. Raises :class:`Conflict` (``no_free_host``) if no host is free. Raises
-    :class:`Unavailable` if some free hosts were tried, but none of them is empty.
+    Raises :class:`NotFound` for an unknown flavor. Raises :class:`AlreadyExists` for a name in use.
+    Raises :class:`QuotaExceeded`. Raises :class:`Conflict` (``no_free_host``) if no host is free.
+    Raises :class:`Unavailable` if some free hosts were tried, but none of them is empty.
     """
     _demand_name(tx, pcloud, host_request.name)
     flavor = host_flavors.get(tx, host_request.host_flavor)
@@ -240,8 +240,8 @@ def _drawn(
     """Yield free hosts in the order of their rows, beginning at a random row.
 
     After the last row, the first row follows. The setting ``host_allocation_attempts`` limits the
-    number of hosts. Choosing the row takes the same time in any pool. But the query skips hosts
-    that are not free. So it may scan most of a pool that has few free hosts.
+    number of hosts. Choosing the row takes the same time in any pool. However, the query skips
+    hosts that are not free. So the query may scan most of a pool with few free hosts.
     """
     bounds = host_flavor_rows.bounds(tx, flavor.id)
     if bounds is None:
@@ -298,12 +298,12 @@ def _reloaded(tx: Tx, member: PcloudHost) -> PcloudHost:
 
 
 def replace(tx: Tx, pcloud: Pcloud, name: str, context: PcloudContext) -> PcloudHost:
-    """Replace a broken host with a free host of the same flavor and zone. The name is kept.
+    """Replace a broken host with a free host of the same flavor and zone.
 
-    The old host takes no new servers. It is not billed until it works again (see
-    :mod:`innkeeper.systems.pclouds.replaced`). It returns to its pool as soon as it is empty.
-    Raises :class:`Conflict` for a host that works, unless it is disabled and empty. Also raises the
-    errors of :func:`allocate`.
+    The new host gets the name. The old host takes no new servers. The old host is not billed until
+    it works again (see :mod:`innkeeper.systems.pclouds.replaced`). The old host returns to its pool
+    as soon as it is empty. Raises :class:`Conflict` for a host that works. Exception: a working
+    host that is disabled and empty can be replaced. Also raises the errors of :func:`allocate`.
     """
     old = get(tx, pcloud, name)
     if old.is_replaced:

@@ -96,7 +96,7 @@ def begin_billing(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: date
 
 
 def leave(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
-    """Remove an empty host from a pcloud. The host is free again, and gets its own ratios back."""
+    """Remove an empty host from a pcloud. The host is free again, and gets the agent's ratios."""
     host = host_of(tx, member.host_id)
     pcloud_hosts.end_billing(tx, [host.id], now)
     pcloud_hosts.remove(tx, host.id)

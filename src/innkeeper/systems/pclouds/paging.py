@@ -1,7 +1,7 @@
 """Resolve the markers of pages.
 
-Always true: a marker that does not exist, and a marker that the caller may not see, have the same
-error. The error's text is that of the Compute API.
+Always true: the error is the same for a marker that does not exist and for a marker that the caller
+may not see. The text of the error comes from the Compute API.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def marked(marker: str, find: Callable[[], T]) -> T:
-    """Return what ``find`` returns for a marker. Raises :class:`Invalid` if it finds nothing."""
+    """Return the object that ``find`` finds for a marker. Raises :class:`Invalid` for no object."""
     try:
         return find()
     except NotFound as error:

@@ -3,11 +3,11 @@
 Source: the seed *Whole Host Allocation*, from "Pclouds" on.
 
 Always true: to a project that may not see a pcloud, the pcloud seems not to exist. The owner of a
-new pcloud may use it. An owner that gives up this right still owns the pcloud. The host table
-contains the projects that may use a pcloud, and the requests that it accepts. A change of these
-projects or requests adds change rows for the pcloud's hosts. A project's consent to automatic
-placement ends when the pcloud gets another owner, and when the project may no longer use the
-pcloud.
+new pcloud may use the pcloud. An owner that gives up this right still owns the pcloud. The host
+table contains the projects that may use a pcloud, and the requests that the pcloud accepts. A
+change of these projects or requests adds change rows for the pcloud's hosts. A project's consent to
+automatic placement ends when the pcloud gets another owner, and when the project may no longer use
+the pcloud.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
 LISTED_MAX = 5
 """The number of servers of the caller's own project that an error message lists."""
 OWN_CHOICES: Mapping[str, Any] = MappingProxyType({"is_automatic": False, "size": None})
-"""The values of these fields after a change of owner. Any other value would let servers in or add
-hosts at the new owner's expense, without the new owner's consent."""
+"""The values of these fields after a change of owner. With other values, the pcloud could take
+servers or add hosts at the new owner's expense, without the new owner's consent."""
 
 
 def unknown(uuid: str) -> NotFound:
@@ -88,7 +88,7 @@ def page(
     if after is not None:
         row = paging.marked(after, lambda: _seen(tx, after, viewer)).id
     if viewer is not None and project_id not in (None, viewer):
-        # The viewer must not learn who owns the other pclouds that it may use.
+        # The viewer must not learn the owners of other projects' pclouds.
         return []
     return pclouds.page(tx, viewer=viewer, after=row, limit=limit, project_id=project_id, name=name)
 
@@ -153,7 +153,7 @@ def update(
 
     New ratios are applied to ``at_once`` hosts in this transaction. :func:`ratio_rollout.go_on`
     applies them to the other hosts later, some in each transaction. With a lower ratio, a host may
-    be over capacity. Its servers then stay, but it takes no new servers.
+    be over capacity. Such a host keeps its servers, but takes no new servers.
     """
     assert facts.keys() <= FACTS, "an owner sets no other fields"
     changed = {key: value for key, value in facts.items() if getattr(pcloud, key) != value}
@@ -172,21 +172,22 @@ def update(
 
 
 def _add_changes(tx: Tx, pcloud: Pcloud, now: datetime) -> None:
-    # A change row for one host is not enough: this host might leave before other processes read it.
+    # A change row for one host is not enough: this host might leave before other processes read the
+    # row.
     changes.add_always_read(tx, pcloud_hosts.provider_ids(tx, pcloud.id), now)
 
 
 def delete(tx: Tx, pcloud: Pcloud, context: PcloudContext, *, is_forced: bool = False) -> None:
     """Delete a pcloud. Its actions and billing periods are kept.
 
-    Raises :class:`InUse` while the pcloud has hosts. Also raises it while some shelved servers
-    could not be unshelved without the pcloud. With ``is_forced``, the pcloud is deleted in spite of
-    these servers. The servers keep their hints, and cannot be unshelved until their project changes
-    the hints.
+    Raises :class:`InUse` while the pcloud has hosts. Also raises :class:`InUse` while some shelved
+    servers could not be unshelved without the pcloud. With ``is_forced``, the pcloud is deleted in
+    spite of these servers. The servers keep their hints, and cannot be unshelved until their
+    project changes the hints.
 
-    Writers take turns. Suppose that another transaction shelves a server of the pcloud at the same
-    time. Then either this function counts the server, or the other transaction finds no pcloud. See
-    :func:`dedicated_hosts.stranded_by` for the exceptions.
+    Transactions that write take turns. Suppose that another transaction shelves a server of the
+    pcloud at the same time. Then either this function counts the server, or the other transaction
+    finds no pcloud. See :func:`dedicated_hosts.stranded_by` for the exceptions.
     """
     count = pcloud_hosts.counts(tx, [pcloud.id]).get(pcloud.id, 0)
     if count:
@@ -302,7 +303,7 @@ def decline(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> 
     """Withdraw a project's consent to automatic placement. The project's present servers stay.
 
     Raises :class:`NotFound` for a project that may not use the pcloud. Raises :class:`Conflict` for
-    the owner, which consents as long as the pcloud is automatic.
+    the owner: the owner consents as long as the pcloud is automatic.
     """
     there = _demand_user(tx, pcloud, project_id)
     if project_id == pcloud.project_id:
@@ -334,7 +335,7 @@ def actions(
 ) -> list[PcloudAction]:
     """Return the actions on a pcloud, newest first.
 
-    ``owner_id`` selects the actions after which the project with this id owned the pcloud.
+    With ``owner_id``, the result has only actions after which this project owned the pcloud.
     """
     return pcloud_actions.page(tx, uuid, before=before, limit=limit, owner_id=owner_id)
 

@@ -1,10 +1,10 @@
 """Apply a pcloud's ratios to its hosts in steps, because each transaction blocks other writers.
 
-Always true: a rollout changes hosts in the order of their rows, and stores the row that it has
-reached. The hosts up to this row have the pcloud's new ratios. Without a rollout, all hosts of the
-pcloud have its ratios. A host gets these ratios when it joins the pcloud, and loses them when it
-leaves. The ratios are stored before the first step, and each step applies the stored ratios. So a
-rollout continues after a crash.
+Always true: a rollout changes hosts in the order of their rows, and stores the row that the rollout
+has reached. The hosts up to this row have the pcloud's new ratios. When no rollout is in progress,
+all hosts of the pcloud have the pcloud's ratios. A host gets these ratios when it joins the pcloud,
+and loses them when it leaves. The ratios are stored before the first step, and each step applies
+the stored ratios. So a rollout continues after a crash.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from innkeeper.systems.pclouds import members
 from innkeeper.systems.pclouds.context import PcloudContext
 
 ROLLED_OUT_AT_ONCE = 20
-"""The number of hosts whose ratios one transaction changes, which blocks all other writers."""
+"""The number of hosts whose ratios one transaction changes. The transaction blocks all other
+writers."""
 BEGINNING = 0
 """The position of a rollout that has not changed any host."""
 

@@ -1,11 +1,11 @@
-"""Release replaced hosts once they are empty, and bill them again if they return to service.
+"""Release replaced hosts once they are empty, and bill replaced hosts that work again.
 
-A project that replaces a broken host pays only for the new host. Suppose that the old host were
-never billed again. A project could then replace hosts during maintenance, and keep the old hosts
+A project that replaces a broken host pays only for the new host. The old host is billed again when
+it works again. Otherwise a project could replace hosts during maintenance, and keep the old hosts
 and their servers without paying.
 
-May be false: a project uses no more units than its quota. A host that returns to service is billed
-even if this exceeds the quota. New allocations then fail until the usage is low enough.
+May be false: a project uses no more units than its quota. A host that works again is billed even if
+the usage then exceeds the quota. New allocations then fail until the usage is low enough.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) ->
 
 
 def _release(tx: Tx, bare: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
-    """Release some hosts that have no servers. Return their number.
+    """Release some replaced hosts that have no servers. Return the number of released hosts.
 
-    The check begins at a random host. So hosts that must wait for their agents do not keep other
-    hosts from being checked.
+    The check begins at a random host. So all hosts are checked in the end, even if the first hosts
+    must wait for their agents.
     """
     done = 0
     first = draw(context.seed, 0, len(bare)) if bare else 0

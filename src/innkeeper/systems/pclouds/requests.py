@@ -25,8 +25,9 @@ def once(
 ) -> Any:
     """Return the stored response of a request, or call ``act`` and store its response.
 
-    ``digest`` is the same for equal requests. Raises :class:`Conflict` if the token was used for
-    a different request. A refusal of ``act`` is not stored, so the request may be retried.
+    ``digest`` is a hash, which is equal for equal requests. Raises :class:`Conflict` if the token
+    was used for a different request. A refusal of ``act`` is not stored, so the request may be
+    retried.
     """
     answer = answered(tx, pcloud, token, digest)
     if answer is None:
@@ -55,5 +56,5 @@ def begin(tx: Tx, pcloud: Pcloud, token: str, digest: str, answer: Any, now: dat
 
 
 def forget_old(tx: Tx, now: datetime) -> int:
-    """Delete expired responses. Return their number."""
+    """Delete expired responses. Return the number of deleted responses."""
     return pclouds.forget_before(tx, now - KEPT)

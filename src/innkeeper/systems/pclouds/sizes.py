@@ -2,8 +2,9 @@
 
 Always true: each transaction adds or releases one host of one pcloud. So a pcloud that cannot grow
 does not delay other pclouds. A released host has been empty for the time that the policy requires.
-Growing and shrinking do not undo each other, because both use the same test for full hosts. A new
-host is empty, and thus not full. A host is released only if another host is not full.
+Growing and shrinking do not undo each other, because both use the same test for full hosts. A
+pcloud grows only if all hosts are full, and a new host is not full. A host is released only if
+another host is not full.
 
 May be false: a pcloud has as many hosts as its policy requires. There may be no more free hosts, or
 the quota may be used up. If a pcloud cannot grow, this is recorded once, and growing is retried.
@@ -34,7 +35,7 @@ def due(tx: Tx) -> list[str]:
 
 
 def keep(tx: Tx, uuid: str, context: PcloudContext) -> int:
-    """Add or release a host of a pcloud if its policy requires it.
+    """Add or release a host of a pcloud if the size policy requires a change.
 
     Return the number of hosts that were added or released: 0 or 1.
     """
@@ -57,7 +58,9 @@ def keep(tx: Tx, uuid: str, context: PcloudContext) -> int:
 
 
 def _is_usable(member: PcloudHost, context: PcloudContext, patience_s: float) -> bool:
-    """Return whether a host takes servers. Its agent is up if its last heartbeat is recent.
+    """Return True if a host takes servers.
+
+    The host must be enabled, and its agent must have sent a recent heartbeat.
 
     ``patience_s`` is the maximum age of the heartbeat in seconds.
     """

@@ -28,7 +28,7 @@ from innkeeper.systems.placement import claims
 from innkeeper.systems.placement import providers as provider_rules
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
-"""The project and user of a consumer whose client uses a microversion without project and user."""
+"""The project and user of a consumer, if the client's microversion has no project and user."""
 CONSUMER_TYPE = re.compile(r"[A-Z0-9_]{1,255}")
 
 
@@ -86,16 +86,16 @@ def of_provider(tx: Tx, uuid: str) -> ProviderAllocations:
 
 
 class AllocationUpdates(NamedTuple):
-    """The updates of one request. All of them are written, or none."""
+    """The updates of one request. All updates are written, or no update."""
 
     all: Sequence[AllocationUpdate]
     now: datetime
 
 
 def write(tx: Tx, updates: Sequence[AllocationUpdate], now: datetime) -> None:
-    """Write all updates, or none.
+    """Write all updates, or no update.
 
-    Raises :class:`Invalid` for an unknown provider or class, and :class:`ConcurrentUpdate` for a
+    Raises :class:`Invalid` for an unknown provider or class. Raises :class:`ConcurrentUpdate` for a
     consumer at another generation. Also raises the errors of :func:`claims.replace`.
     """
     (refusal,) = write_together(tx, [AllocationUpdates(updates, now)])
@@ -104,10 +104,11 @@ def write(tx: Tx, updates: Sequence[AllocationUpdate], now: datetime) -> None:
 
 
 def write_together(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusal | None]:
-    """Write the updates of many requests. All updates of one request are written, or none.
+    """Write the updates of many requests.
 
-    The result has one item per request: ``None``, or its error. The result is the same as if
-    :func:`write` were called for one request after the other.
+    All updates of one request are written, or no update of this request. The result has one item
+    per request: the request's error, or ``None``. The result is the same as if :func:`write` were
+    called for one request after the other.
     """
     outcomes: list[Refusal | None] = [None] * len(requests)
     start = 0
@@ -121,9 +122,9 @@ def write_together(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusa
 def _end_of_turn(requests: Sequence[AllocationUpdates], start: int) -> int:
     """Return the index of the first request that must wait until earlier requests are written.
 
-    This is the first request that names a consumer of an earlier request. The consumer's
-    allocations and generation depend on whether the earlier request succeeds. Later requests must
-    wait as well, because their free capacity depends on both requests.
+    This is the first request that names a consumer of an earlier request. If the earlier request
+    succeeds, the consumer's allocations and generation change. Later requests must also wait,
+    because the free capacity for these requests depends on both earlier requests.
     """
     named: set[str | None] = set()
     for index in range(start, len(requests)):
@@ -186,7 +187,7 @@ def _claims(known: _Known, updates: Sequence[AllocationUpdate]) -> list[Consumer
 
 
 def delete(tx: Tx, uuid: str, now: datetime) -> None:
-    """Delete all allocations of a consumer. Raises :class:`NotFound` if it has none."""
+    """Delete all allocations of a consumer. Raises :class:`NotFound` if no allocation exists."""
     canonical = canonical_uuid(uuid)
     freed = canonical is not None and claims.release(tx, [ConsumerUuid(canonical)], now)
     if not freed:
@@ -194,7 +195,10 @@ def delete(tx: Tx, uuid: str, now: datetime) -> None:
 
 
 def consumer_uuid(text: str) -> ConsumerUuid:
-    """Return a consumer's uuid in canonical form. Raises :class:`Invalid` for other text."""
+    """Return a consumer's uuid in canonical form.
+
+    Raises :class:`Invalid` for a text that is no uuid.
+    """
     canonical = canonical_uuid(text)
     if canonical is None:
         raise Invalid(f"Malformed consumer_uuid: {text}")

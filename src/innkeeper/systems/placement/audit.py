@@ -1,4 +1,4 @@
-"""Check the invariants of the placement room in the store."""
+"""Check the invariants of providers, consumers and allocations in the database."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Always true: a search sees every write that was acknowledged before the search began.
 
-May be false: a candidate can still be claimed. Only the claim checks this.
+May be false: a candidate can still be claimed. Only the claim checks the capacity again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from innkeeper.store.transactions import Tx
 
 
 class CandidateSearcher:
-    """Finds allocation candidates. Only one thread uses it, with read-only transactions."""
+    """Finds allocation candidates. Only one thread may use a searcher."""
 
     def __init__(self, placing: Placing) -> None:
         self._placing = placing

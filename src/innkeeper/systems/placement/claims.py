@@ -2,14 +2,15 @@
 
 A caller with a host table checks the capacity itself, and passes the claims to
 :func:`commit_together`. Any other caller uses :func:`replace`, or :func:`replace_together` for many
-clients at once. These two functions read, check and commit.
+clients at once. :func:`replace` and :func:`replace_together` read the providers, check the
+capacity, and commit.
 
 Generations protect the check: if a provider has advanced since the check, the claim is refused. A
 caller with a host table then retries in the same transaction. Any other caller retries in a new
 transaction.
 
-Always true after every commit: the allocations of each provider and class add up to at most its
-capacity, unless an operator shrank the inventory below the existing allocations.
+Always true after every commit: the allocations of each provider and class add up to at most the
+capacity. Exception: an operator may have shrunk the inventory below the existing allocations.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from innkeeper.store.queries.placement import allocations, capacity, names
 from innkeeper.store.queries.placement.names import NameKind
 from innkeeper.store.transactions import Tx
 
-# Only this room may use the store's claims, so other rooms get these two functions here. Callers of
-# the first one have checked the capacity.
+# Only this package may use the store's claims. Other packages get these two functions from here.
+# Callers of ``commit_together`` have checked the capacity.
 commit_together = claims.commit_together
 release = claims.release
 
 
 def replace(tx: Tx, requested: Sequence[ConsumerClaim], now: datetime) -> None:
-    """Replace the allocations of all these consumers, or of none.
+    """Replace the allocations of all these consumers, or of no consumer.
 
     The check ignores the present allocations of these consumers, so amounts can move between them.
-    Raises :class:`CapacityExceeded` for amounts that do not fit, and :class:`ConcurrentUpdate` for
-    a consumer at another generation. Raises :class:`Overtaken` if another writer was faster. The
-    caller must then roll back and retry in a new transaction.
+    Raises :class:`CapacityExceeded` for amounts that do not fit. Raises :class:`ConcurrentUpdate`
+    for a consumer at another generation. Raises :class:`Overtaken` if another writer was faster.
+    The caller must then roll back and retry in a new transaction.
     """
     (refusal,) = _replace_together(tx, [requested], now, are_read_here=False)
     if refusal is not None:
@@ -48,11 +49,12 @@ def replace(tx: Tx, requested: Sequence[ConsumerClaim], now: datetime) -> None:
 def replace_together(
     tx: Tx, groups: Sequence[Sequence[ConsumerClaim]], now: datetime
 ) -> list[Refusal | None]:
-    """Replace the allocations of many groups of consumers. Each group succeeds or fails on its own.
+    """Replace the allocations of many groups of consumers.
 
-    The result has one item per group: ``None``, or its error. The result is the same as if
-    :func:`replace` were called for one group after the other. A consumer must not be in two groups.
-    The caller must have read the generations of all consumers in this transaction.
+    A refused group does not affect the others. The result has one item per group: the group's
+    error, or ``None``. The result is the same as if :func:`replace` were called for one group after
+    the other. A consumer must not be in two groups. The caller must have read the generations of
+    all consumers in this transaction.
     """
     return _replace_together(tx, groups, now, are_read_here=True)
 
@@ -60,7 +62,8 @@ def replace_together(
 def _replace_together(
     tx: Tx, groups: Sequence[Sequence[ConsumerClaim]], now: datetime, *, are_read_here: bool
 ) -> list[Refusal | None]:
-    # A new consumer should have no allocations. If it has some, the commit fails.
+    # A new consumer should have no allocations. If a new consumer has allocations, the commit
+    # fails.
     held = _held(tx, [each.uuid for group in groups for each in group if each.seen is not None])
     touched = [_touched(group, held) for group in groups]
     state = _ProviderState(capacity.views(tx, {pid for each in touched for pid in each}))
@@ -119,7 +122,7 @@ class _ProviderState:
     def generations(self, ids: Iterable[ProviderId]) -> dict[ProviderId, Generation]:
         """Return the generations that the next claim must contain.
 
-        Each accepted group advances the providers that it changes by one.
+        Each accepted group advances the generations of its providers by one.
         """
         return {
             pid: Generation(self.views[pid].generation + self._moves.get(pid, 0)) for pid in ids
@@ -155,7 +158,7 @@ class Misfit:
 def find_misfit(
     views: Mapping[ProviderId, ProviderView], requested: Sequence[ConsumerClaim], held: Sums
 ) -> Misfit | None:
-    """Return the first amount that does not fit, or ``None``. All amounts must fit together.
+    """Return the first amount that does not fit, or ``None`` if all amounts fit together.
 
     ``held`` are the amounts that the consumers release in the same write. A provider may be over
     capacity because its inventory shrank. Such a provider still accepts writes that do not increase

@@ -37,7 +37,7 @@ def create(tx: Tx, name: str, now: datetime) -> None:
 
 
 def ensure(tx: Tx, name: str, now: datetime) -> bool:
-    """Create a custom class unless it exists. Return whether it was created."""
+    """Create a custom class if it is missing. Return True if this call created the class."""
     _must_be_custom(name)
     if names.by_name(tx, NameKind.CLASS, name) is not None:
         return False
@@ -60,7 +60,10 @@ def rename(tx: Tx, name: str, new_name: str, now: datetime) -> NamedThing:
 
 
 def delete(tx: Tx, name: str) -> None:
-    """Delete a custom class. Raises :class:`InUse` while a provider has an inventory of it."""
+    """Delete a custom class.
+
+    Raises :class:`InUse` while a provider has an inventory of the class.
+    """
     found = get(tx, name)
     if not found.is_custom:
         raise Invalid(

@@ -20,7 +20,7 @@ class Figures(NamedTuple):
 
     @property
     def left(self) -> int:
-        """The free capacity. It is negative while the provider is over capacity."""
+        """The free capacity, which is negative while the provider is over capacity."""
         return self.capacity - self.used
 
 
@@ -56,8 +56,8 @@ def without_room(
 
     For each class, the assumed need of another server is the maximum of two amounts: the amount in
     ``least``, and the largest amount that a server on ``providers`` or ``neighbours`` uses. A
-    provider is too full if its free capacity of a class is smaller than this need. Classes that it
-    borrows from pools do not count. A provider without allocations is never too full.
+    provider is too full if its free capacity of a class is smaller than this need. Classes that a
+    provider borrows from pools do not count. A provider without allocations is never too full.
 
     The number of queries does not depend on the number of providers or servers.
     """

@@ -64,9 +64,8 @@ def add(
 ) -> ProviderInventories:
     """Add an inventory of a class that the provider lacks. The generation is not checked.
 
-    With ``leaves_some``, an inventory with a capacity of less than one unit is rejected. This also
-    applies to :func:`change` and :func:`replace`. Raises :class:`Conflict` if the provider has an
-    inventory of the class.
+    With ``leaves_some``, an inventory with a capacity of less than one unit is rejected. Raises
+    :class:`Conflict` if the provider has an inventory of the class.
     """
     provider = providers.get(tx, uuid)
     prefix = f"Unable to create inventory for resource provider {provider.uuid}"
@@ -98,7 +97,7 @@ def change(
     """Replace a provider's inventory of a class.
 
     Raises :class:`ConcurrentUpdate` if ``seen`` is not the provider's generation. Raises
-    :class:`Invalid` if the provider has no inventory of the class, and :class:`NotFound` for an
+    :class:`Invalid` if the provider has no inventory of the class. Raises :class:`NotFound` for an
     unknown class.
     """
     provider = providers.get(tx, uuid)
@@ -131,7 +130,7 @@ def replace(
 ) -> ProviderInventories:
     """Replace all inventories of a provider with ``requested``.
 
-    Raises :class:`ConcurrentUpdate` if ``seen`` is not the provider's generation, and
+    Raises :class:`ConcurrentUpdate` if ``seen`` is not the provider's generation. Raises
     :class:`Invalid` for an unknown class or a negative capacity. Raises :class:`InUse` if a class
     with allocations would be removed.
     """
@@ -161,7 +160,7 @@ def replace(
 
 
 def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
-    """Remove a provider's inventory of a class. Raises :class:`InUse` while it has allocations."""
+    """Remove a provider's inventory of a class. Raises :class:`InUse` while allocations use it."""
     provider = providers.get(tx, uuid)
     found = [line for line in _lines(tx, provider) if line.class_name == class_name]
     if not found:
@@ -171,7 +170,10 @@ def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
 
 
 def remove_all(tx: Tx, uuid: str, now: datetime) -> None:
-    """Remove all inventories of a provider. Raises :class:`InUse` while any has allocations."""
+    """Remove all inventories of a provider.
+
+    Raises :class:`InUse` while the provider has allocations.
+    """
     provider = providers.get(tx, uuid)
     _remove(tx, provider, _lines(tx, provider), now, IN_USE, "")
 
@@ -218,8 +220,8 @@ def must_have_capacity(
 ) -> None:
     """Raise :class:`Invalid` for an inventory with a negative capacity.
 
-    With ``leaves_some``, also raise it for a capacity of less than one unit. ``prefix`` begins the
-    message.
+    With ``leaves_some``, a capacity of less than one unit also raises :class:`Invalid`. ``prefix``
+    begins the message.
     """
     least = 1 if leaves_some else 0
     than = "than or equal to" if leaves_some else "than"

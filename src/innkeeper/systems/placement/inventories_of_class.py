@@ -18,14 +18,14 @@ from innkeeper.systems.placement import providers
 
 
 def known(tx: Tx, uuids: Collection[str]) -> set[str]:
-    """Return the uuids among these that belong to providers."""
+    """Return those of these uuids that belong to providers."""
     return set(_ids(tx, uuids))
 
 
 def add(tx: Tx, class_name: str, wanted: Mapping[str, Inventory], now: datetime) -> None:
-    """Give providers, named by uuid, an inventory of a class. They and the class must exist.
+    """Give providers, named by uuid, an inventory of a class.
 
-    An inventory that a provider has already is replaced.
+    The providers and the class must exist. An existing inventory of the class is replaced.
     """
     if not wanted:
         return
@@ -41,7 +41,7 @@ def add(tx: Tx, class_name: str, wanted: Mapping[str, Inventory], now: datetime)
 def remove_unused(
     tx: Tx, class_name: str, uuids: Collection[str], now: datetime, most: int
 ) -> set[str]:
-    """Remove the inventories of a class from providers where nothing of it is allocated.
+    """Remove the inventories of a class from providers without allocations of this class.
 
     At most ``most`` inventories are removed. Returns the uuids of the providers that still have
     such an inventory. Unknown uuids are skipped.

@@ -1,8 +1,8 @@
 """Find, create, rename, move and delete resource providers.
 
 Always true: providers form trees without cycles, and each provider's row names its root. A new name
-or parent does not affect a provider's capacity. So such a write advances no generation, but adds a
-change to the feed.
+or parent does not affect a provider's capacity. So such a write advances no generation. It only
+adds a change row for the provider.
 """
 
 from __future__ import annotations
@@ -46,10 +46,12 @@ def demand_generation(provider: Provider, seen: int, message: str | None = None)
 
 
 def advance(tx: Tx, provider: Provider, now: datetime) -> Generation:
-    """Advance a provider's generation, which was read in this transaction. Return the new one.
+    """Advance a provider's generation, and return the new generation.
 
-    Raises :class:`Overtaken` if another writer has advanced the generation since. The caller must
-    then roll back everything that this transaction wrote.
+    The caller has read the provider in this transaction.
+
+    Raises :class:`Overtaken` if another writer has advanced the generation since this read. The
+    caller must then roll back everything that this transaction wrote.
     """
     try:
         moved = claims.advance(tx, {provider.id: provider.generation}, now)
@@ -62,7 +64,7 @@ def advance(tx: Tx, provider: Provider, now: datetime) -> Generation:
 
 
 def advance_all(tx: Tx, ids: Collection[ProviderId], now: datetime) -> None:
-    """Advance the generations of these providers, without comparing them with expected ones.
+    """Advance the generations of these providers, without a check of the present generations.
 
     Raises :class:`Overtaken` if another writer advances one of them at the same time.
     """
@@ -79,7 +81,7 @@ def advance_all(tx: Tx, ids: Collection[ProviderId], now: datetime) -> None:
 def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
     """Return all providers that match. Raises :class:`Invalid` for an unknown class or trait.
 
-    An unknown aggregate or tree is not an error: no provider is in it.
+    An unknown aggregate or tree is not an error, but has no providers.
     """
     class_ids = names.class_ids(tx, query.resources.keys())
     for name in query.resources:
@@ -102,7 +104,7 @@ def create(
 ) -> Provider:
     """Create a provider without inventories. It can hold servers only with ``can_host``.
 
-    Raises :class:`AlreadyExists` for a uuid or name in use, and :class:`Invalid` for an unknown
+    Raises :class:`AlreadyExists` for a uuid or name in use. Raises :class:`Invalid` for an unknown
     parent.
     """
     canonical = ProviderUuid(canonical_uuid(uuid) or uuid)
@@ -164,7 +166,7 @@ def hang(
     """Move a provider and its subtree below another parent. Without a parent, make it a root.
 
     Raises :class:`Invalid` for an unknown parent, and for a parent within the subtree. With
-    ``only_roots``, also raises it for a provider that already has a parent.
+    ``only_roots``, also raises :class:`Invalid` for a provider that already has a parent.
     """
     provider = get(tx, uuid)
     prefix = f"Unable to save resource provider {provider.uuid}"
@@ -180,7 +182,7 @@ def hang(
     if parent is not None and parent.id in subtree:
         raise Invalid(f"{refusal}: creating loop in the provider tree is not allowed.")
     parent_id, root_id = (None, None) if parent is None else (parent.id, _root_id(tx, parent))
-    # The tree that the provider leaves changes too, because providers of a tree share aggregates.
+    # The former tree of the provider changes too, because providers of a tree share aggregates.
     changed = {*subtree, _root_id(tx, provider)}
     providers.move(tx, subtree, parent_id, root_id, now)
     changes.add_always_read(tx, sorted(changed), now)
@@ -201,8 +203,8 @@ def _below(top: ProviderId, family: dict[ProviderId, ProviderId | None]) -> list
 def delete(tx: Tx, uuid: str, now: datetime) -> None:
     """Delete a provider with its inventories, its traits and its memberships in aggregates.
 
-    Raises :class:`InUse` while the provider has children or allocations, and while a host or a
-    server is on it.
+    Raises :class:`InUse` while the provider has children or allocations, or while a host or a
+    server is bound to it.
     """
     canonical = canonical_uuid(uuid)
     provider = None if canonical is None else providers.by_uuid(tx, ProviderUuid(canonical))

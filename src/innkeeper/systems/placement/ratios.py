@@ -58,10 +58,10 @@ Edit = Mapping[str, Inventory | None]
 
 
 def demand_kept(uuid: ProviderUuid, kept_by_class: Mapping[str, KeptRatio], edit: Edit) -> None:
-    """Raise :class:`Conflict` for an edit of a class whose ratio a pcloud has set.
+    """Raise :class:`Conflict` for a forbidden edit of a class whose ratio a pcloud has set.
 
-    Such an edit must not change the ratio, set ``max_unit`` above the total, or remove the class.
-    ``kept_by_class`` has the ratios that the pcloud has set.
+    The error is raised if the edit changes the ratio, sets ``max_unit`` above the total, or removes
+    the class. ``kept_by_class`` has the ratios that the pcloud has set.
     """
     for name in sorted(kept_by_class.keys() & edit.keys()):
         reason = _broken(kept_by_class[name].in_force, edit[name])
@@ -82,10 +82,10 @@ def _broken(ratio: float, after: Inventory | None) -> str | None:
 
 
 def held_among(tx: Tx, ids: Collection[ProviderId]) -> set[ProviderId]:
-    """Return the providers among these whose trees have allocations."""
+    """Return those of these providers whose trees have allocations."""
     return allocations.held_trees(tx, ids)
 
 
 def is_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:
-    """Return whether consumers other than ``but_by`` have allocations in the provider's tree."""
+    """Return True if consumers other than ``but_by`` have allocations in the provider's tree."""
     return allocations.is_tree_held(tx, provider_id, but_by)

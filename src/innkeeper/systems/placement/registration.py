@@ -1,4 +1,4 @@
-"""Create and update the providers of hosts from the reports of agents, many at a time.
+"""Create and update the providers of many hosts together, from the reports of agents.
 
 Always true: a report that changes nothing writes nothing, and advances no generation. A provider
 that changes advances by exactly one generation.
@@ -22,7 +22,8 @@ from innkeeper.store.queries.placement.registration import ProviderInventory
 from innkeeper.store.transactions import Tx
 
 CUSTOM_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
-"""Names of classes and traits that operators and agents may define, of at most 255 characters."""
+"""Names of resource classes and traits that operators and agents may define. A name has at most 255
+characters."""
 
 
 def register(
@@ -124,7 +125,7 @@ def _find_or_create(
 
 
 def _adopt(tx: Tx, ids: Sequence[ProviderId]) -> None:
-    """Allow servers on these providers, which existed before an agent reported them as hosts.
+    """Allow servers on these providers, which existed before agents reported them as hosts.
 
     Raises :class:`Conflict` for a pool.
     """
@@ -143,7 +144,7 @@ def retire(tx: Tx, provider_id: ProviderId) -> None:
 
 
 def _demand_same(report: ProviderReport, row: Any, same_uuid: Any) -> None:
-    """Raise :class:`Conflict` if the report's uuid belongs to another provider than its name or id.
+    """Raise :class:`Conflict` if a report's uuid and its name belong to different providers.
 
     ``row`` is the provider with the name or id, and ``same_uuid`` the provider with the uuid.
     """

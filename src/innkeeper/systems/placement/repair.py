@@ -1,8 +1,8 @@
-"""Repair what the audit of the placement room finds.
+"""Repair the findings of the audit of providers and allocations.
 
 Always true: each function gets the keys of findings and checks these findings again in its own
-transaction. It repairs the findings that still exist, and returns a text about each repair. No
-function repairs doubtful cases or deletes allocations.
+transaction. The function repairs the findings that still exist, and returns a text about each
+repair. No function repairs doubtful cases or deletes allocations.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
 def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Add the current generations of providers to the change feed."""
     found = audit.missing_changes(tx, keys)
-    # The first call adds the missing generation. The second makes every process read the provider
-    # again, even a process that knows the generation.
+    # The first call adds the missing generation. The second call makes every process read the
+    # provider again, even a process that already has the generation.
     changes.add(tx, [(ProviderId(row[1]), row[2]) for row in found], now)
     changes.add_always_read(tx, [ProviderId(row[1]) for row in found], now)
     return [f"provider {row[0]} is in the feed at generation {row[2]}" for row in found]

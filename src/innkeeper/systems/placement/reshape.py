@@ -1,8 +1,8 @@
 """Change inventories and allocations together.
 
 A reshape can move inventory that is in use from a parent to its children. No sequence of single
-writes can do this. The parent's class cannot be removed while it has allocations, and a child's
-class cannot be claimed before the child has it.
+writes can move such an inventory. The parent's inventory cannot be removed while it has
+allocations, and a child's inventory cannot be claimed before it exists.
 
 Always true: all changes are written, or none (the caller rolls back on a refusal). Allocations are
 checked against the new inventories. As in OpenStack's Placement, a provider advances by one
@@ -43,10 +43,10 @@ def replace(
     """Write the providers' inventories and the consumers' allocations.
 
     ``shapes`` are keyed by provider uuid. Other providers keep their inventories. Raises
-    :class:`Invalid` for an unknown provider or class, and :class:`ConcurrentUpdate` for a provider
-    or consumer at another generation. Raises :class:`InUse` if a removed class has allocations, and
-    :class:`Conflict` for a change to a ratio that a pcloud has set. Also raises the errors of
-    :func:`allocations.write`.
+    :class:`Invalid` for an unknown provider or class. Raises :class:`ConcurrentUpdate` for a
+    provider or consumer at another generation. Raises :class:`InUse` if a removed class has
+    allocations. Raises :class:`Conflict` for a change to a ratio that a pcloud has set. Also raises
+    the errors of :func:`allocations.write`.
     """
     ids = _provider_ids(tx, shapes)
     before = capacity.views(tx, ids.values())
@@ -128,7 +128,7 @@ def _give(
     tx: Tx, before: Mapping[ProviderId, ProviderView], requested: Shapes, now: datetime
 ) -> None:
     """Write the new inventories. The caller removes the other inventories afterwards."""
-    # A provider that loses all of its inventories does not advance at this step.
+    # The generation of a provider that loses all of its inventories does not advance at this step.
     seen = {pid: before[pid].generation for pid, shape in requested.items() if shape}
     claims.advance(tx, seen, now)
     rows = [

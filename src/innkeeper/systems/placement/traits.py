@@ -54,7 +54,7 @@ def get(tx: Tx, name: str) -> NamedThing:
 
 
 def ensure(tx: Tx, name: str, now: datetime) -> tuple[NamedThing, bool]:
-    """Create a custom trait unless it exists. Return the trait, and whether it was created."""
+    """Create a custom trait if it is missing. Return the trait, and True if it was created."""
     if CUSTOM_NAME.fullmatch(name) is None:
         raise Invalid(
             "The trait is invalid. A valid trait must be no longer than 255 characters, start "
@@ -89,7 +89,7 @@ def replace(
     """Replace the traits of a provider with ``requested``.
 
     Raises :class:`ConcurrentUpdate` if ``seen`` is not the provider's generation. If ``seen`` is
-    ``None``, this is not checked. Raises :class:`Invalid` for an unknown trait.
+    ``None``, the generation is not checked. Raises :class:`Invalid` for an unknown trait.
     """
     provider = providers.get(tx, uuid)
     if seen is not None:

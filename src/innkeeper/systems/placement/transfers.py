@@ -31,7 +31,7 @@ class TransferSide:
     def claim(self, amounts: Amounts, seen: Generation | None) -> ConsumerClaim:
         """Return a claim of ``amounts`` for this consumer.
 
-        ``seen`` is the consumer's generation, or ``None`` if it has no allocations.
+        ``seen`` is the consumer's generation, or ``None`` if the consumer has no allocations.
         """
         return ConsumerClaim(
             uuid=self.uuid,
@@ -58,7 +58,7 @@ def held(tx: Tx, uuid: ConsumerUuid) -> Amounts:
 
 
 def transfer(tx: Tx, giver: TransferSide, taker: TransferSide, now: datetime) -> None:
-    """Replace the taker's allocations with the giver's. The giver then has none.
+    """Replace the taker's allocations with the giver's. Afterwards, the giver has no allocations.
 
     Raises :class:`Overtaken` if another writer was faster.
     """
@@ -89,9 +89,9 @@ def relocate_together(
 ) -> list[Refusal | None]:
     """Move allocations of consumers from one provider to another.
 
-    Each relocation is checked like any claim, and succeeds or fails on its own. The result has one
-    item per relocation: ``None``, or the error. A consumer that also has allocations on other
-    providers is refused, because a pool of the source may not serve the destination.
+    Each relocation is checked like any claim. A refused relocation does not affect the others. The
+    result has one item per relocation: the error, or ``None``. A consumer that also has allocations
+    on other providers is refused, because a pool of the source may not serve the destination.
     """
     seen = _look(tx, [each.uuid for each in relocations])
     outcomes: list[Refusal | None] = [None] * len(relocations)

@@ -1,4 +1,7 @@
-"""Check the invariants of bindings and routings, in the store."""
+"""Check the invariants of bindings and routings in the database.
+
+A binding assigns a project to a pod. A routing records which pod has a resource.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,8 @@ def findings(tx: Tx) -> Iterator[Finding]:
         yield NO_POD.broken(uuid, f"the pod of binding {uuid} does not exist")
     for row_id, resource_type, top_id in audit.routings_without_pod(tx):
         yield LOST_ROUTING.broken(row_id, f"the pod of {resource_type} {top_id} does not exist")
-    # The time of the last look counts, because nothing is decided while the service does not run.
+    # The hour counts until the last check by the service. While the service does not run, nothing
+    # is checked.
     last = periodic.last_turn(tx, SETTLE_TASK)
     if last is None:
         return

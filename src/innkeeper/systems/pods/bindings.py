@@ -1,12 +1,16 @@
 """Bindings: which pod takes the work of a project and group, now and in the past.
 
-Always true: a project and group has at most one active binding in each availability zone, and its
-bindings there do not overlap. When a binding moves, the old one ends when the new one starts.
+A group is the set of pods with the same affinity tags. The flavor or volume type of a request
+decides the group.
 
-May be false: a chosen pod has room. Its measurement may be a day old.
+Always true: a project and group has at most one active binding in each availability zone. The
+bindings of a project and group in one zone do not overlap in time. When a project moves to another
+pod, the old binding ends at the time when the new binding starts.
 
-If two writers bind at the same time, unique columns of the table admit only one of them. The other
-writer gets an error of the database, which ends its transaction. The engine then repeats this
+May be false: a chosen pod has free capacity. The pod's measurement may be a day old.
+
+If two writers bind at the same time, unique columns of the table admit only one new binding. The
+other writer gets an error of the database, which ends its transaction. The engine then repeats this
 write, which finds the binding of the first writer. Source: the seed *Dynamic Pod Binding*; ADR
 0039.
 """
@@ -54,7 +58,10 @@ class NoPod(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class ChosenPod:
-    """The pod for a request. ``binding`` is the project's active binding to this pod, if any."""
+    """The pod for a request.
+
+    ``binding`` is the project's active binding to this pod, or ``None``.
+    """
 
     pod: Pod
     binding: PodBinding | None
@@ -62,7 +69,7 @@ class ChosenPod:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedPods:
-    """What the policy says about all pods for a request, and which pod would be chosen.
+    """The policy's verdicts about all pods for a request, and the pod that would be chosen.
 
     ``bound`` are the pods that the project is bound to. ``chosen`` is the pod that would take the
     request.
@@ -79,8 +86,8 @@ def table_of(
 ) -> PodTable:
     """Return the columns of all pods.
 
-    ``changed`` has pods by id, which replace the stored ones. ``added`` has pods that do not exist
-    yet. Amounts that this service placed in a pod after the pod's measurement count as used.
+    ``changed`` has pods by id. They replace the stored pods. ``added`` has pods that do not exist
+    yet. Amounts that this service placed in a pod after the pod's last measurement count as used.
     """
     known = [(changed or {}).get(each.uuid, each) for each in pods.every(tx)]
     newest = measurements.newest(tx)
@@ -111,7 +118,7 @@ def choose(tx: Tx, policy: PodPolicy, request: PodRequest) -> ChosenPod:
 def bind(
     tx: Tx, policy: PodPolicy, request: PodRequest, *, ids: IdSource, now: datetime
 ) -> tuple[PodBinding, bool]:
-    """Return the active binding for a request, and whether the binding is new.
+    """Return the active binding for a request, and True if the binding is new.
 
     Raises the errors of :func:`choose`.
     """
@@ -129,7 +136,7 @@ def bind_to(
 ) -> tuple[PodBinding, bool]:
     """Bind a project to a pod, for the pod's group and availability zone.
 
-    Return the active binding, and whether it is new.
+    Return the active binding, and True if the binding is new.
     """
     history = _History.of(tx, project_id, pod.group)
     for each in history.active:
@@ -144,8 +151,8 @@ def follow(
 ) -> PodBinding | None:
     """Bind a project to the pod that has accepted a request. Return the binding if it is new.
 
-    If the project has a binding in this availability zone that began after the request, that
-    binding is kept.
+    Exception: if the project has a binding in this availability zone that began after the request,
+    that newer binding is kept, and no new binding is made.
     """
     history = _History.of(tx, request.project_id, request.group)
     for each in history.active:
@@ -160,7 +167,8 @@ def follow(
 def end(tx: Tx, uuid: str, *, now: datetime) -> PodBinding:
     """End an active binding. The next request of the project chooses a pod.
 
-    Raises :class:`NotFound`, and :class:`InUse` if the binding has ended already.
+    Raises :class:`NotFound` for an unknown binding, and :class:`InUse` for a binding that has
+    ended.
     """
     binding = get(tx, uuid)
     at = max(now, binding.started_at)
@@ -193,7 +201,7 @@ def explain(
 
 
 def check_zone(table: PodTable, az_name: str | None) -> None:
-    """Raise :class:`UnknownPlace` for an availability zone in which there is no pod."""
+    """Raise :class:`UnknownPlace` for an availability zone without pods."""
     if az_name is not None and not (table.az_names == az_name).any():
         raise UnknownPlace(f"The availability zone {az_name} does not exist.")
 
@@ -203,8 +211,8 @@ class _History:
     """The highest binding number of a project and group, and their active bindings.
 
     The bindings are ordered by chain, oldest first. This object is read once for a choice and its
-    writes. The number is read before the bindings. If another writer commits in between, its
-    binding is among the active ones, or the next number is already taken.
+    writes. The number is read before the bindings. If another writer commits between the two reads,
+    that writer's binding is among the active bindings, or the next number is already used.
     """
 
     project_id: str
@@ -220,8 +228,8 @@ class _History:
     def usable(self, request: PodRequest) -> list[PodBinding]:
         """Return the active bindings that a request may use.
 
-        If the request names no availability zone, these are all active bindings of the project and
-        group.
+        If the request names no availability zone, the result has all active bindings of the project
+        and group.
         """
         zone = request.az_name
         return [each for each in self.active if zone is None or each.az_name == zone]
@@ -258,7 +266,7 @@ def _move(
     end_reason, start_reason = why
     ends = {each.id: each for each in history.active if each.az_name == pod.az_name}
     ends |= {each.id: each for each in also}
-    # Clocks of several processes differ, but a history never goes back in time.
+    # Clocks of processes differ, but the times in a history of bindings never go back.
     times = [now, *(each.started_at for each in ends.values())]
     ended = bindings.ended_at(tx, history.project_id, history.group, pod.az_name)
     at = max(times if ended is None else [*times, ended])

@@ -1,9 +1,13 @@
-"""Counts the volumes that a pod makes for the servers of a create, and deletes with them.
+"""Counts the volumes that a pod makes for new servers, and deletes with these servers.
 
-Always true: such a volume counts against the quota as soon as the create begins. An open routing
-stands for the volume until the pod shows it among the attachments of its server. The open routings
-of a create first have the create's mark, and later the id of a server. They end when their server
-is at rest or gone.
+A routing records the pod of a resource. An open routing stands for a resource that the pod has not
+confirmed yet. A create is one request for new servers. Its mark is an id that the pod stores with
+each server.
+
+Always true: a boot volume counts against the quota as soon as the create begins. An open routing
+stands for the volume until the pod shows the volume among the attachments of its server. The open
+routings of a create first have the create's mark, and later the id of a server. They end when this
+server is no longer being built, or no longer exists.
 
 May be false: an open routing becomes a volume. A server may fail before it has its volumes.
 """
@@ -47,7 +51,9 @@ class ShownVolume:
 
 
 def begin(tx: Tx, begun: PodRouting, wanted: Sequence[BootVolume]) -> None:
-    """Record the volumes that the pod of a create will make. ``begun`` is the create's routing.
+    """Record the volumes that a pod will make for new servers.
+
+    ``begun`` is the routing of the request that creates the servers.
 
     Raises :class:`VolumeQuotaExceeded`.
     """
@@ -75,9 +81,9 @@ def _open(begun: PodRouting, server_uuid: str, number: int) -> PodRouting:
 
 
 def settle(tx: Tx, begun: PodRouting, server_uuids: Sequence[str], now: datetime) -> None:
-    """Move the open routings of a create's volumes to the servers that the pod has created.
+    """Assign the expected volumes of new servers to the servers that the pod has created.
 
-    An open routing is one that the pod has not confirmed yet.
+    An open routing stands for each volume that the pod has not confirmed yet.
     """
     for number, each in enumerate(open_of(tx, begun.top_id)):
         routings.remove(tx, each.id)
@@ -88,7 +94,11 @@ def settle(tx: Tx, begun: PodRouting, server_uuids: Sequence[str], now: datetime
 
 
 def expect(tx: Tx, server: PodRouting, now: datetime) -> None:
-    """Add an open routing for a newly found server, so that its volumes are looked for."""
+    """Add an open routing for a newly found server.
+
+    An open routing stands for a volume that the pod has not confirmed yet. Because of it, the
+    service looks for the server's volumes.
+    """
     routings.add(tx, replace(_open(server, server.top_id, 0), number=0, updated_at=now))
 
 
@@ -97,7 +107,8 @@ def learn(
 ) -> None:
     """Record the volumes that a pod shows with a server.
 
-    With ``is_last``, the server is at rest or gone, so it gets no more volumes.
+    ``is_last`` means that the server is no longer being built or no longer exists, so it gets no
+    more volumes.
     """
     left = list(open_of(tx, server_uuid))
     if not left:
@@ -137,12 +148,12 @@ def learn(
 
 
 def look_again(tx: Tx, server_uuid: str, now: datetime) -> None:
-    """Mark the volumes of a server that is gone for a check: the pod may have deleted them."""
+    """Mark the volumes of a deleted server for a check. The pod may have deleted these volumes."""
     routings.change_with_server(tx, server_uuid, {"changing_at": now, "updated_at": now})
 
 
 def attached(tx: Tx, volume_uuid: str, server_uuid: str, now: datetime) -> None:
-    """Record that a volume is now attached to a server, and may be deleted together with it."""
+    """Record that a volume is attached to a server, and may be deleted together with the server."""
     for each in routings.of_resource(tx, volume_uuid, VOLUME):
         if each.bottom_id is not None:
             routings.change(tx, each.id, {"server_uuid": server_uuid, "updated_at": now})

@@ -1,11 +1,12 @@
-"""Compare the routings of a pod with what the pod reports, and repair the routings.
+"""Compare the routings of a pod with the resources that the pod reports, and repair routings.
 
-Always true: a repair changes only routings, never a pod. It does nothing if the routing has changed
-since the comparison.
+A routing records which pod has a resource. A door is a service, such as this one, that forwards
+requests to pods.
 
-Several doors may use the same pod. So a repair adopts a resource only if its project is known to
-this door. The resource must also have the door's mark, or be a volume that is attached to a server
-of the door.
+Always true: a repair changes only routings, never a pod. If the routing has changed since the
+comparison, the repair changes nothing. Several doors may use the same pod. So a repair adopts a
+resource only if this door knows the resource's project. The resource must also have this door's
+mark, or be a volume that is attached to a server of this door.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class PodFault(Enum):
     """How the routings of a pod differ from what the pod has.
 
     ``LOST``: the pod does not have the resource of a routing. ``UNKNOWN``: the pod has a resource
-    of the door without a routing. ``PROJECT``: the routing and the pod name different projects.
-    ``AMOUNTS``: the resource counts with other amounts than it has in the pod.
+    of this service without a routing. ``PROJECT``: the routing and the pod name different projects.
+    ``AMOUNTS``: the routing counts other amounts than the resource has in the pod.
     """
 
     LOST = "lost"
@@ -43,9 +44,9 @@ class PodFault(Enum):
 class PodDifference:
     """One difference, with a ``text`` about it.
 
-    A lost resource has only a ``routing``, and an unknown resource has only a ``resource``. If
-    another project had asked to take over a volume and now has it, ``note`` is the record of that
-    request.
+    A lost resource has only a ``routing``, and an unknown resource has only a ``resource``.
+    ``note`` is the record of a project's request to take over a volume, if that project now has the
+    volume.
     """
 
     fault: PodFault
@@ -63,7 +64,7 @@ def compare(
 ) -> list[PodDifference]:
     """Return the differences between the routings of a kind and the resources in a pod.
 
-    ``told`` is the pod's answer: its resources by id. The caller must ask the pod before this
+    ``told`` is the pod's answer: the pod's resources by id. The caller must ask the pod before this
     transaction reads the routings, because a routing is written before its resource is made. The
     amounts of routings that were changed after ``settled_before`` are not compared.
     """
@@ -98,7 +99,10 @@ def compare(
 
 
 def _is_of_door(tx: Tx, pod: Pod, resource: PodResource) -> bool:
-    """Return whether a resource has the door's mark, or is attached to a server of the door."""
+    """Return True if a resource has the door's mark, or is attached to the door's server.
+
+    The door is this service, which forwards requests to pods.
+    """
     if resource.mark is not None:
         return True
     return any(
@@ -131,12 +135,12 @@ def _of_known(
 
 
 def count(tx: Tx, pod: Pod) -> int:
-    """Return how many resources a pod has confirmed, and should therefore have."""
+    """Return how many resources a pod should have, because the pod has confirmed them."""
     return routings.confirmed(tx, pod.id)
 
 
 def repair(tx: Tx, found: PodDifference, now: datetime) -> str | None:
-    """Repair a difference. Return what was done, or ``None`` if nothing was."""
+    """Repair a difference. Return a text about the repair, or ``None`` if nothing was changed."""
     about, there = f"{found.kind} {found.uuid}", found.resource
     if found.routing is None:
         assert there is not None, "an unknown resource was told"
@@ -150,7 +154,7 @@ def repair(tx: Tx, found: PodDifference, now: datetime) -> str | None:
     if found.fault is PodFault.PROJECT:
         if not _is_known(tx, there.project_id):
             return None
-        # The user in the routing belongs to the former project.
+        # The user in the routing belongs to the volume's former project.
         user_id = None if found.note is None else found.note.user_id
         values = {"project_id": there.project_id, "user_id": user_id, "updated_at": now}
         routings.change(tx, row.id, values)
@@ -188,7 +192,7 @@ def _adopt(tx: Tx, pod: Pod, there: PodResource, now: datetime) -> str | None:
 
 
 def _is_known(tx: Tx, project_id: str) -> bool:
-    """Return whether this service has the project itself, or has bindings or routings of it."""
+    """Return True if this service has the project, or has bindings or routings of the project."""
     try:
         projects.get(tx, project_id)
     except NotFound:

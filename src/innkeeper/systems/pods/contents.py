@@ -1,4 +1,4 @@
-"""What is still in a pod, by project."""
+"""The resources that are still in a pod, by project."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from innkeeper.systems.pods import pods as pod_rules
 
 @dataclass(frozen=True, slots=True)
 class DrainedPod:
-    """What a page of projects has in a pod, and the totals of all projects.
+    """The resources of a page of projects in a pod, and the totals of all projects.
 
     ``bound`` has the projects of the page that are bound to the pod.
     """
@@ -26,7 +26,7 @@ class DrainedPod:
 
 
 def of_pod(tx: Tx, uuid: str, *, after: str, limit: int) -> DrainedPod:
-    """Return what is in a pod according to the routings. Raises :class:`NotFound`."""
+    """Return the resources in a pod, according to the routings. Raises :class:`NotFound`."""
     pod = pod_rules.get(tx, uuid)
     rows = contents.by_project(tx, pod.id, after=after, limit=limit)
     bound = contents.bound_projects(tx, pod.id, [each.project_id for each in rows])

@@ -1,4 +1,7 @@
-"""Dry runs: what would move where if pods or the policy changed. Nothing is written."""
+"""Dry runs: which projects would move to which pod after a change of pods or of the policy.
+
+Nothing is written.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +42,11 @@ class PlannedPod:
 
 @dataclass(frozen=True, slots=True)
 class BindingMove:
-    """An active binding whose project would get another pod, or none, with its next request.
+    """An active binding whose project would not get its present pod with the next request.
 
-    ``target`` is the other pod, or ``None`` if no pod would take the work. ``reason`` says why the
-    present pod would not take it. ``left`` is what the project has in the present pod, and would
-    stay there.
+    ``target`` is the pod that the project would get, or ``None`` if no pod would take the request.
+    ``reason`` says why the present pod would refuse the request. ``left`` has the project's
+    resources in the present pod, which would stay there.
     """
 
     binding: PodBinding
@@ -65,10 +68,10 @@ class NewProjects:
 
 @dataclass(frozen=True, slots=True)
 class PodDryRun:
-    """What would follow from a change.
+    """The effects of a change.
 
-    ``moves`` are the active bindings that would move, and ``staying`` is the number of those that
-    would not. ``before`` and ``after`` are the numbers of active bindings by pod.
+    ``moves`` are the active bindings that would move. ``staying`` is the number of active bindings
+    that would not move. ``before`` and ``after`` are the numbers of active bindings by pod.
     """
 
     moves: list[BindingMove]
@@ -85,11 +88,12 @@ def dry_run(
     changes: Mapping[str, Mapping[str, Any]],
     added: Sequence[PlannedPod] = (),
 ) -> PodDryRun:
-    """Return what would follow from a change of the policy, of pods' fields, and of added pods.
+    """Return the effects of a change of the policy, of pods' fields, or of added pods.
 
     ``policies`` are the policies before and after the change. ``changes`` has the new fields of
-    pods by the pods' ids. Raises :class:`NotFound` for an unknown pod, :class:`AlreadyExists` if an
-    ``added`` pod has a name in use, and :class:`Invalid` for a wrong value.
+    pods by the pods' ids. Raises :class:`NotFound` for an unknown pod. Raises
+    :class:`AlreadyExists` if an ``added`` pod has a name in use. Raises :class:`Invalid` for a
+    wrong value.
     """
     changed = {
         uuid: pod_rules.changed(pod_rules.get(tx, uuid), values) for uuid, values in changes.items()
@@ -136,7 +140,7 @@ def _numbered(tx: Tx, added: Sequence[PlannedPod]) -> list[tuple[Pod, Usage]]:
 def _new_projects(
     policies: tuple[PodPolicy, PodPolicy], before: PodTable, after: PodTable
 ) -> Iterator[NewProjects]:
-    """Yield where new projects would go, in each group and availability zone that has a pod."""
+    """Yield the pods of new projects, in each group and availability zone that has a pod."""
     for group, az_name in sorted({(each.group, each.az_name) for each in after.pods}):
         request = PodRequest(NEW_PROJECT, group, az_name)
         first, then = (

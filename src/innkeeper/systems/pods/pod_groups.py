@@ -1,7 +1,8 @@
-"""Server groups of a door: the pod that has a group's servers, and the group's copy in that pod.
+"""Server groups on pods: the pod that has a group's servers, and the group's copy in the pod.
 
 Always true: all servers of a group are in one pod, because a policy about hosts means nothing
-across pods. A group is made only once in a pod, because its unique routing is written first.
+across pods. A group is made only once in a pod, because a unique row (its routing) is written
+first.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ APART = "All servers of a server group must be in one pod. This group has server
 
 
 class GroupElsewhere(Conflict):
-    """The servers of the group are in another pod, or other requests are making them there."""
+    """The servers of the group are in another pod, or are being made there."""
 
     def __init__(self) -> None:
         super().__init__(APART)
@@ -35,12 +36,15 @@ def pod_of(tx: Tx, group_uuid: str) -> int | None:
 
 
 def may_leave(tx: Tx, group_uuid: str) -> bool:
-    """Return whether a group may still get another pod, as no pod has confirmed a server of it."""
+    """Return True if a server group may still get another pod.
+
+    This is so while no pod has confirmed a server of the group.
+    """
     return all(each.bottom_id is None for each in routings.of_group(tx, group_uuid))
 
 
 def demand_room(tx: Tx, wanted: PodRouting, members_max: int) -> None:
-    """Raise :class:`GroupElsewhere` or :class:`QuotaExceeded` if a create cannot join its group."""
+    """Raise :class:`GroupElsewhere` or :class:`QuotaExceeded` if new servers cannot join."""
     if wanted.server_group_uuid is None:
         return
     found = routings.of_group(tx, wanted.server_group_uuid)
@@ -54,10 +58,11 @@ def demand_room(tx: Tx, wanted: PodRouting, members_max: int) -> None:
 def begin(
     tx: Tx, group_uuid: str, project_id: str, pod_id: int, *, now: datetime, stale: datetime
 ) -> tuple[PodRouting, bool]:
-    """Return the routing of a group in a pod, and whether the caller must make the group there.
+    """Return the routing of a group in a pod, and True if the caller must make the group there.
 
-    If a routing is incomplete and was last changed before ``stale``, the caller takes it over. Its
-    ``updated_at`` is then later than its ``created_at``.
+    A routing is the row that records a group's pod. If the routing is incomplete and was last
+    changed before ``stale``, the caller takes it over, and must make the group. The ``updated_at``
+    of such a routing is later than its ``created_at``.
     """
     known = routings.found(tx, group_uuid, pod_id, GROUP)
     is_ours = known is None or (known.bottom_id is None and known.updated_at < stale)

@@ -1,4 +1,4 @@
-"""Pods: the clouds behind this service, and what polls find out about them.
+"""Pods: the clouds behind this service, and the results of polls.
 
 Always true: a pod's password is stored sealed, and never returned. A pod with active bindings or
 routings is not deleted. Source: the seed *Dynamic Pod Binding*; ADR 0039.
@@ -72,7 +72,7 @@ def change(
     box: SecretBox,
     now: datetime,
 ) -> Pod:
-    """Set fields of a pod. With ``latency_ms``, the pod was just reached with its new login."""
+    """Set fields of a pod. ``latency_ms`` is given if the pod was just reached with a new login."""
     pod = get(tx, uuid)
     changed(pod, values)
     name = values.get("pod_name", pod.pod_name)
@@ -115,7 +115,7 @@ def delete(tx: Tx, uuid: str) -> None:
 
 
 def zones(tx: Tx) -> dict[str, bool]:
-    """Return the availability zones of pods, and whether each zone has a pod that is not down."""
+    """Return the availability zones of pods, each with True if a pod in it is not down."""
     found: dict[str, bool] = {}
     for each in pods.every(tx):
         found[each.az_name] = found.get(each.az_name, False) or each.health.is_up is not False
@@ -131,7 +131,7 @@ def password_of(tx: Tx, pod: Pod, box: SecretBox) -> str:
 
 
 def record_success(tx: Tx, uuid: str, latency_ms: float, now: datetime) -> Pod | None:
-    """Record that a pod answered. Return the pod, or ``None`` if it is gone."""
+    """Record that a pod answered. Return the pod, or ``None`` if the pod was deleted."""
     pod = pods.by_uuid(tx, uuid)
     if pod is not None:
         pods.record(tx, uuid, after_success(pod.health, latency_ms, now))
@@ -139,7 +139,10 @@ def record_success(tx: Tx, uuid: str, latency_ms: float, now: datetime) -> Pod |
 
 
 def record_failure(tx: Tx, uuid: str, error: str, failures_max: int, now: datetime) -> Pod | None:
-    """Record that a pod did not answer. After ``failures_max`` failures in a row, it is down."""
+    """Record that a pod did not answer.
+
+    After ``failures_max`` failures in a row, the pod is down.
+    """
     pod = pods.by_uuid(tx, uuid)
     if pod is not None:
         pods.record(tx, uuid, after_failure(pod.health, error, failures_max, now))

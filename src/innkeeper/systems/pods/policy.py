@@ -1,7 +1,7 @@
 """The policy of pods: the filters and weighers that the settings name.
 
-Always true: an unknown name or an unusable plug-in is an error at start. If a filter were left out
-silently, work could land in pods that are reserved for other work.
+Always true: an unknown name or an unusable plug-in is an error at start. A filter is never left out
+silently, because requests could then go to pods that are reserved for others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REQUIRED = {
     FILTER: ("NAME", "REASON", "READS", "mask", "missing"),
     WEIGHER: ("NAME", "READS", "column", "scale"),
 }
-"""What a plug-in of each kind must have."""
+"""The attributes that a plug-in of each kind must have."""
 
 
 def policy_of(
@@ -33,9 +33,9 @@ def policy_of(
     filters: Iterable[str] | None = None,
     multipliers: Mapping[str, float] | None = None,
 ) -> PodPolicy:
-    """Return the policy of the settings, with other filters or weighers if they are given.
+    """Return the policy of the settings. Given filters or weighers replace those of the settings.
 
-    ``multipliers`` are by the names of the weighers. Raises ``ValueError`` for a wrong name.
+    ``multipliers`` has numbers by the names of weighers. Raises ``ValueError`` for a wrong name.
     """
     wanted = podding.default_pod_filters if filters is None else filters
     names = dict.fromkeys((*ALWAYS, *wanted))

@@ -1,4 +1,8 @@
-"""Routings: in which pod each resource lives."""
+"""Routings: rows that record which pod has a resource, such as a server or volume.
+
+An open routing stands for a resource that the pod has not confirmed yet. A create is a request for
+new resources. Its mark is an id that the pod stores with each resource.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,10 @@ DIGEST_CHARS = 32
 
 
 def create(tx: Tx, wanted: PodRouting) -> PodRouting:
-    """Add a routing. Raises :class:`AlreadyExists` if the pod has one for the resource."""
+    """Add a routing.
+
+    Raises :class:`AlreadyExists` if the resource already has a routing to the pod.
+    """
     if routings.found(tx, wanted.top_id, wanted.pod_id, wanted.resource_type) is not None:
         raise AlreadyExists(
             f"A routing of the {wanted.resource_type} {wanted.top_id} to this pod exists already."
@@ -45,7 +52,7 @@ def create(tx: Tx, wanted: PodRouting) -> PodRouting:
 
 
 def delete(tx: Tx, row_id: int) -> None:
-    """Forget where a resource lives. The resource itself stays. Raises :class:`NotFound`."""
+    """Delete the record of a resource's pod. The resource is kept. Raises :class:`NotFound`."""
     get(tx, row_id)
     routings.remove(tx, row_id)
 
@@ -59,7 +66,7 @@ def get(tx: Tx, row_id: int) -> PodRouting:
 
 
 def type_named(tx: Tx, name: object) -> str | None:
-    """Return the uuid of a volume type by its name in a pod's answer, which may be any value."""
+    """Return the uuid of the volume type that a pod's answer names. The name may be any value."""
     if not isinstance(name, str) or not could_be_stored(name):
         return None
     kind = types.found_by_name(tx, name)
@@ -67,7 +74,10 @@ def type_named(tx: Tx, name: object) -> str | None:
 
 
 def place_of(tx: Tx, top_id: str, resource_type: str) -> PodRouting:
-    """Return the routing of a resource that a pod has confirmed. Raises :class:`NotFound`."""
+    """Return the record (routing) of a resource that a pod has confirmed.
+
+    Raises :class:`NotFound`.
+    """
     for each in routings.of_resource(tx, top_id, resource_type):
         if each.bottom_id is not None:
             return each
@@ -75,15 +85,16 @@ def place_of(tx: Tx, top_id: str, resource_type: str) -> PodRouting:
 
 
 def begin(tx: Tx, wanted: PodRouting, limits: DoorLimits) -> PodRouting:
-    """Record a create before a pod is asked. Its ``top_id`` is the create's mark.
+    """Record a request for new resources, before a pod is asked to create them.
 
-    Raises :class:`QuotaExceeded`, and :class:`AlreadyExists` for a volume that is being taken over.
+    The ``top_id`` of the record is the mark that the pod stores with each resource. Raises
+    :class:`QuotaExceeded`. Raises :class:`AlreadyExists` for a volume that is being taken over.
     """
     number = wanted.number or 0
     demand_room(tx, wanted, number, amounts_of(wanted), limits)
     pod_groups.demand_room(tx, wanted, limits.group_members)
     if wanted.top_id.startswith(TAKES):
-        # This is refused if another project is taking over the volume.
+        # The write is refused if another project is taking over the volume.
         return create(tx, wanted)
     return replace(wanted, id=routings.add(tx, wanted))
 
@@ -131,10 +142,10 @@ def _demand(name: str, requested: int, used: int, limit: int) -> None:
 
 
 def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> list[str]:
-    """Replace the routing of a create by the routings of what the pod has made. Return their ids.
+    """Replace the routing of a create by routings of the created resources. Return their ids.
 
-    A second call changes nothing. An id that another pod also has is left out, because requests
-    could not tell the two resources apart.
+    A create is a request for new resources. A second call changes nothing. An id that another pod
+    also has is left out, because requests could not tell the two resources apart.
     """
     if len(bottom_ids) == 1 and _confirm(tx, begun, bottom_ids[0], now):
         return list(bottom_ids)
@@ -162,21 +173,22 @@ def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) 
 
 
 def _confirm(tx: Tx, begun: PodRouting, bottom_id: str, now: datetime) -> bool:
-    """Settle a create of one new resource by one write, if possible. Return whether it was."""
+    """Record a new resource in its routing with one write. Return False if this is not possible."""
     if begun.deleted_at is not None or routings.of_resource(tx, bottom_id, begun.resource_type):
         return False
     return routings.confirm(tx, begun.id, bottom_id, now)
 
 
 def forget(tx: Tx, row_id: int) -> None:
-    """Forget a resource that its pod certainly does not have. It no longer counts."""
+    """Forget a resource that its pod certainly does not have. It no longer counts as usage."""
     routings.remove(tx, row_id)
 
 
 def lose(tx: Tx, routing: PodRouting, now: datetime) -> None:
     """Forget a resource that its pod does not have any more.
 
-    The pod may have deleted volumes together with a server, so these are marked for a check.
+    The pod may have deleted volumes together with a server. So these volumes are marked for a
+    check.
     """
     routings.remove(tx, routing.id)
     if routing.resource_type == SERVER:
@@ -192,7 +204,7 @@ class LostResource:
 
 
 def lose_together(tx: Tx, lost: Sequence[LostResource]) -> list[None]:
-    """Do what :func:`lose` does for several resources."""
+    """Forget several resources, like :func:`lose`."""
     for each in lost:
         lose(tx, each.routing, each.now)
     return [None] * len(lost)
@@ -237,9 +249,9 @@ def grow(tx: Tx, row_id: int, wanted: DoorAmounts, limits: DoorLimits, now: date
 
 
 def retype(tx: Tx, row_id: int, type_uuid: str, limits: DoorLimits, now: datetime) -> PodRouting:
-    """Record that a volume may get another type, before the pod is asked.
+    """Record that a volume may get another type, before the pod is asked to change the type.
 
-    The old type counts until the pod shows the new type. ``limits`` are those of the new type.
+    The old type counts until the pod shows the new type. ``limits`` are the limits of the new type.
     Raises :class:`NotFound` and :class:`VolumeQuotaExceeded`.
     """
     routing = get(tx, row_id)
@@ -258,10 +270,11 @@ def recount(
     now: datetime,
     type_uuid: str | None = None,
 ) -> None:
-    """Record the amounts with which a resource counts, and that it is no longer changing.
+    """Record the amounts of a resource, and that the resource is no longer changing.
 
-    Amounts of ``None`` keep the recorded ones. If the volume has a type, ``type_uuid`` replaces it.
-    Nothing is recorded if the pod was asked for another change since the routing was ``seen``.
+    If the amounts are ``None``, the recorded amounts are kept. If the routing has a volume type,
+    ``type_uuid`` replaces this type. Exception: nothing is recorded if the pod was asked for
+    another change after the caller read the routing ``seen``.
     """
     found = routings.by_id(tx, seen.id)
     if found is not None and found.changing_at == seen.changing_at:
@@ -272,32 +285,32 @@ def recount(
 
 
 def amounts_of(routing: PodRouting) -> DoorAmounts:
-    """Return the amounts with which each resource of a routing counts."""
+    """Return the amounts that each resource of a routing adds to the usage."""
     return DoorAmounts(
         routing.vcpus or 0, routing.memory_mb or 0, routing.size_gb or 0, routing.disk_gb or 0
     )
 
 
 def begin_delete(tx: Tx, row_id: int, now: datetime) -> None:
-    """Record that a pod accepted to delete a resource."""
+    """Record that a pod accepted a request to delete a resource."""
     routings.change(tx, row_id, {"deleted_at": now, "updated_at": now})
 
 
 def end_delete(tx: Tx, row_id: int, now: datetime) -> None:
-    """Record that a pod still has a resource that it accepted to delete long ago."""
+    """Record that a pod still has a resource, long after the pod accepted to delete it."""
     routings.change(tx, row_id, {"deleted_at": None, "updated_at": now})
 
 
 def miss(tx: Tx, row_id: int, now: datetime) -> None:
-    """Record a pod's answer that it has no resource of a create whose outcome is in doubt."""
+    """Record a pod's answer that the pod has no resource of a request with an unknown outcome."""
     routings.change(tx, row_id, {"deleted_at": now, "updated_at": now})
 
 
 def touch(tx: Tx, row_id: int, now: datetime) -> None:
-    """Record that an open routing was looked at. The next time, other routings come first."""
+    """Record that an open routing was checked. In the next check, other routings come first."""
     routings.change(tx, row_id, {"updated_at": now})
 
 
 def show_image(tx: Tx, row_id: int, image_id: str | None, now: datetime) -> None:
-    """Record the image that a server has, by the image's id in this service."""
+    """Record the image of a server, by the image's id in this service."""
     routings.change(tx, row_id, {"image_id": image_id, "updated_at": now})

@@ -1,4 +1,4 @@
-"""Measurements of pods: store and prune them, and return their age and a forecast.
+"""Store and prune measurements of pods, and return the measurements' age and a forecast.
 
 Always true: the newest measurement of a pod is kept, however old it is.
 """
@@ -20,14 +20,15 @@ POINTS_MAX = 1000
 """The largest number of measurements in one forecast. A straight line needs no more."""
 
 NOT_COUNTED = timedelta(minutes=5)
-"""Creates that are younger than this are not in the stored sums, and are summed up each time."""
+"""Created resources that are younger than this are not in the stored sums. They are summed up each
+time."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodUsage:
     """The newest measurement of a pod, its age, and a forecast by kind.
 
-    ``measurement`` is ``None`` if the pod was never measured. ``is_old`` says that the measurement
+    ``measurement`` is ``None`` if the pod was never measured. ``is_old`` means that the measurement
     is older than the settings allow.
     """
 
@@ -39,7 +40,7 @@ class PodUsage:
 
 
 def record(tx: Tx, uuid: str, usage: Mapping[str, Any], now: datetime) -> bool:
-    """Keep a measurement. Return whether the pod still exists."""
+    """Store a measurement. Return False if the pod no longer exists."""
     pod = pods.by_uuid(tx, uuid)
     if pod is None:
         return False
@@ -48,9 +49,9 @@ def record(tx: Tx, uuid: str, usage: Mapping[str, Any], now: datetime) -> bool:
 
 
 def due(tx: Tx, podding: Podding, now: datetime) -> list[Pod]:
-    """Return the pods that were never measured, or not within the period of the settings.
+    """Return the pods that were not measured within the period of the settings.
 
-    Pods that are down are left out. Polls find out when they are up again.
+    Pods that are down are left out. Polls find out when such a pod is up again.
     """
     newest = measurements.newest(tx)
     period = timedelta(seconds=podding.pod_measure_interval_s)
@@ -65,9 +66,9 @@ def due(tx: Tx, podding: Podding, now: datetime) -> list[Pod]:
 def placed(
     tx: Tx, newest: Mapping[int, PodMeasurement], until: datetime | None = None
 ) -> dict[int, dict[str, float]]:
-    """Return the amounts that this service placed in each pod since its last measurement, by kind.
+    """Return the amounts that this service placed in each pod after its last measurement.
 
-    ``newest`` are these measurements, by the pod's row id.
+    The amounts are by kind. ``newest`` has the last measurements, by the pod's row id.
     """
     found = {pod_id: dict(each.placed or {}) for pod_id, each in newest.items()}
     for pod_id, more in routings.placed(tx, until).items():
@@ -78,10 +79,10 @@ def placed(
 
 
 def count_placed(tx: Tx, now: datetime) -> None:
-    """Store with each newest measurement the sum of what was placed after it.
+    """Store with each newest measurement the sum of the amounts that were placed later.
 
-    The last minutes are left out, because their creates may still be refused. So a new create only
-    has to sum up these minutes, however old the measurement is.
+    The amounts of the last minutes are left out, because these requests may still be refused. So a
+    new request only has to sum up the last minutes, however old the measurement is.
     """
     until, newest = now - NOT_COUNTED, measurements.newest(tx)
     sums = placed(tx, newest, until)
@@ -91,7 +92,10 @@ def count_placed(tx: Tx, now: datetime) -> None:
 
 
 def prune(tx: Tx, podding: Podding, now: datetime) -> int:
-    """Delete measurements that are older than the settings allow. Return their number."""
+    """Delete measurements that are older than the settings allow.
+
+    Return the number of measurements.
+    """
     days = podding.pod_measurements_kept_days
     return measurements.prune(tx, now - timedelta(days=days)) if days else 0
 
@@ -113,7 +117,7 @@ def history(tx: Tx, pod: Pod, *, limit: int) -> list[PodMeasurement]:
 
 
 def ages(tx: Tx, now: datetime) -> dict[str, tuple[bool, float | None]]:
-    """Return whether each pod is up, and the seconds since its measurement, by the pod's name."""
+    """Return by the pod's name: True if the pod is up, and the seconds since its measurement."""
     newest = measurements.newest(tx)
     found: dict[str, tuple[bool, float | None]] = {}
     for pod in pods.every(tx):

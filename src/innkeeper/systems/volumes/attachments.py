@@ -1,10 +1,11 @@
-"""Attachments of volumes: reserve, make and end them.
+"""Reserve, make and end attachments of volumes.
 
 Always true: the status of a volume follows from its attachments, unless another task is in
-progress. A volume has several attachments only if its type allowed this when it was made.
+progress. A volume has several attachments only if its type allowed several when the volume was
+made.
 
-This module gives no orders to agents. The ``origin`` of an attachment says who makes its
-connection.
+This module gives no orders to agents. The ``origin`` of an attachment says who connects the volume:
+an agent or a client.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ def get(tx: Tx, uuid: str, project_id: str | None) -> tuple[Attachment, Volume]:
 def of_servers(tx: Tx, uuids: Collection[str]) -> list[Attachment]:
     """Return the attachments that agents made, or will make, for these servers, oldest first.
 
-    Attachments that clients made are left out. They may name any server, even a server of another
-    project, so they must not affect the server.
+    Attachments that clients made are left out. A client may name any server, even a server of
+    another project, so such an attachment must not affect the server.
     """
     return [
         each for each in attachments.of_servers(tx, uuids) if each.origin == AttachOrigin.SERVER
@@ -102,7 +103,7 @@ def of_server(tx: Tx, server_uuid: str, volume_uuid: str) -> Attachment | None:
 
 
 def has_servers(tx: Tx, volume_uuid: str) -> bool:
-    """Return whether agents connected a volume to servers, or are about to."""
+    """Return True if agents have connected a volume to servers, or are about to connect it."""
     mine = attachments.of_volumes(tx, [volume_uuid])
     return any(each.origin == AttachOrigin.SERVER for each in mine)
 
@@ -183,7 +184,7 @@ def remove(tx: Tx, gone: Sequence[Attachment], now: datetime) -> None:
 
 
 def demand_of_client(attachment: Attachment) -> None:
-    """Raise :class:`Conflict` for an attachment that the Compute API manages."""
+    """Raise :class:`Conflict` for an attachment that only the Compute API may change."""
     if attachment.origin == AttachOrigin.SERVER:
         raise Conflict(
             f"Attachment {attachment.uuid} belongs to the server {attachment.server_uuid}. "
@@ -241,7 +242,7 @@ def orders_body(tx: Tx, server_uuid: str) -> list[dict[str, Any]]:
 
 
 def order_item(attachment: Attachment, volume: Volume, pool: str | None) -> dict[str, Any]:
-    """Return what an agent must know to connect a volume."""
+    """Return the facts that an agent needs to connect a volume."""
     return {
         "attachment_id": attachment.uuid,
         "volume_id": volume.uuid,
@@ -258,12 +259,15 @@ def order_item(attachment: Attachment, volume: Volume, pool: str | None) -> dict
 
 
 ROOT_DEVICE = "/dev/vda"
-"""The disk that a server boots from, whether it is a volume or not."""
+"""The device name of the disk that a server boots from."""
 DEVICES = tuple(f"/dev/vd{letter}" for letter in "bcdefghijklmnopqrstuvwxyz")
 
 
 def next_device(taken: Iterable[str | None], *, is_root: bool = False) -> str:
-    """Return the first free device name of a server. Raises :class:`Conflict` if none is left."""
+    """Return the first free device name of a server.
+
+    Raises :class:`Conflict` if all names are used.
+    """
     used = set(taken)
     if is_root and ROOT_DEVICE not in used:
         return ROOT_DEVICE

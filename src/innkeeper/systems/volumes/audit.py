@@ -1,4 +1,4 @@
-"""Check the invariants of the volumes room in the store."""
+"""Check the invariants of volumes and their attachments in the database."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def remove_attachments(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def withdraw_offers(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Make volumes available that await a transfer that does not exist."""
+    """Set volumes to available if they await a transfer that does not exist."""
     told = []
     for uuid in sorted({row[0] for row in audit.not_offered(tx)} & set(keys)):
         values = {"status": VolumeStatus.AVAILABLE}
@@ -136,7 +136,7 @@ def withdraw_offers(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def free_unattached(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Make volumes available that have the status of attachments, but no attachment."""
+    """Set volumes to available if they have the status of an attached volume, but no attachment."""
     found = {row[0] for row in audit.unattached(tx, attachments.STATUS_OF.values())} & set(keys)
     attachments.follow(tx, sorted(found), now)
     return [f"volume {uuid} is available" for uuid in sorted(found)]

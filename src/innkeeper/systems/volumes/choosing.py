@@ -39,7 +39,7 @@ def spec_of(
     silence_max_s: float,
     default_zone: str,
 ) -> VolumeSpec:
-    """Return what a pool must have for a volume.
+    """Return the facts that a pool must have for a volume.
 
     Raises :class:`Invalid` if an affinity hint names an unknown volume, or if the type does not
     allow the zone.
@@ -76,10 +76,9 @@ def _pools_of(tx: Tx, request: VolumeRequest, uuids: tuple[str, ...]) -> frozens
 
 
 class Choices:
-    """Chooses pools for the volumes of a batch, on a host table that shows the earlier choices.
+    """Chooses pools for several volumes, on a host table that shows the earlier choices.
 
-    Always true: the name of a shared pool is read only once. The host table does not have this
-    name.
+    Always true: the name of a shared pool is read from the database only once.
     """
 
     def __init__(self, tx: Tx, table: HostTable) -> None:
@@ -108,7 +107,10 @@ class Choices:
 
 
 def sentence(decided: VolumeDecision) -> str:
-    """Say why there is no pool, without names and numbers of single pools."""
+    """Return a sentence that says why no pool is valid.
+
+    The sentence contains no names or numbers of single pools.
+    """
     if not decided.considered:
         return f"{NO_VALID_POOL}No pool has capacity of the volume's resource class."
     parts = [f"{each.name} removed {each.removed} ({each.reason})" for each in decided.tallies]
@@ -120,7 +122,7 @@ def sentence(decided: VolumeDecision) -> str:
 
 
 def report(decided: VolumeDecision) -> Mapping[str, Any]:
-    """Return a decision as it is stored with a volume, and shown to administrators."""
+    """Return a decision in the form that is stored with a volume and shown to administrators."""
     placed = decided.placed
     return {
         "pool": None if placed is None else placed.name,

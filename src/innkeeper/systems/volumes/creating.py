@@ -1,9 +1,11 @@
-"""Create volumes: choose their pools, claim them and insert the rows, all of a batch together.
+"""Create volumes: choose pools, claim the capacity, and insert the rows of several volumes.
+
+A batch is the volumes that one transaction creates.
 
 Always true: volumes are planned one after the other on the same host table, so each decision sees
-the amounts and the quota usage of the earlier ones. Reads and writes are shared by all volumes of
-the batch. A refused volume changes nothing for the others. The host table is left unchanged. It
-gets the claims later, through the change feed.
+the amounts and the quota usage of the earlier volumes. All volumes of the batch share the reads and
+writes. A refused volume does not affect the others. The host table is left unchanged. It gets the
+claims later, through the change feed.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from innkeeper.systems.volumes.types import TypeDemands
 
 @dataclass(frozen=True, slots=True)
 class NewVolume:
-    """A volume to create: the request, the settings that apply, and the image to copy, if any."""
+    """A volume to create: the request, the settings for it, and the image to copy, or ``None``."""
 
     request: VolumeRequest
     settings: Volumes
@@ -49,7 +51,7 @@ class NewVolume:
 
 @dataclass(frozen=True, slots=True)
 class PlannedVolume:
-    """A volume whose pool is chosen, but not claimed. ``zone`` is the zone that it will be in."""
+    """A volume whose pool is chosen, but not claimed. ``zone`` is the volume's future zone."""
 
     new: NewVolume
     kind: VolumeType
@@ -75,10 +77,11 @@ class CreatedVolume:
 
 
 class VolumeBatch:
-    """Plans volumes, and then writes them. It is a context manager.
+    """Plans volumes, and then writes them.
 
-    At its end, the table is as it was before the plans. ``requests`` has the requests for all
-    volumes that may be planned. A host can be chosen if it is up at the time of the latest request.
+    This is a context manager. At the end of the context, the plans are undone in the host table.
+    ``requests`` has the requests for all volumes that may be planned. A host can be chosen if it is
+    up at the time of the latest request.
     """
 
     def __init__(
@@ -142,7 +145,7 @@ class VolumeBatch:
         zone = (spec.zone or self._default_zone) if placed is None else placed.zone
         planned = PlannedVolume(new, kind, source, spec, decided, zone)
         if placed is not None:
-            # If this row differs from the store, it must be read again after the rollback.
+            # If this row differs from the database, the row must be read again after the rollback.
             self._follower.touch([placed.provider_id])
             take(self._table, spec, placed)
         self._planned.append(planned)
@@ -155,7 +158,7 @@ class VolumeBatch:
         if request.type_name is None and source is not None:
             kind = types.by_rows(self._tx, [source.type_id])[source.type_id]
             return kind, types.demands_of(kind.extra_specs)
-        # Everybody may use the default type.
+        # All projects may use the default type.
         is_admin = request.is_admin or request.type_name is None
         key = (request.type_name or settings.default_volume_type, request.project_id, is_admin)
         found = self._kinds.get(key)
@@ -195,8 +198,8 @@ def create_together(
 ) -> list[CreatedVolume | Refusal]:
     """Create volumes. A refused volume does not affect the others. See :class:`VolumeBatch`.
 
-    If no pool is valid for a volume, it is created in ``error`` without an allocation, and its
-    fault says why.
+    If no pool is valid for a volume, the volume is created in ``error`` without an allocation. The
+    volume's fault says why.
     """
     if not wanted:
         return []

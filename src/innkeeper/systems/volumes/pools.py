@@ -1,7 +1,8 @@
 """List the pools that volumes can be on, with their capacity.
 
-Always true: this module reads only the store, so that readers can run it. The choice of a pool is
-made on the columns of the host table instead, see :mod:`innkeeper.scheduling.volumes`.
+Always true: this module reads only the database. So it can run in read-only transactions. The
+choice of a pool is made on the columns of the host table instead, see
+:mod:`innkeeper.scheduling.volumes`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ POOLS_MAX = 1000
 NOWHERE = ("", "")
 """The zone and the host of a pool that is down."""
 Places = dict[str, str]
-"""One host that is up and reaches a pool, by zone."""
+"""By availability zone: one host that is up and reaches the pool."""
 
 
 def listing(tx: Tx, before: datetime, default_zone: str, *, takes_hosts: bool) -> list[PoolFacts]:
@@ -79,7 +80,7 @@ def _facts(
 
 
 def _reached(tx: Tx, ids: Collection[ProviderId], before: datetime) -> dict[ProviderId, Places]:
-    """Return, for each shared pool, one host that is up in each zone that it serves."""
+    """Return one host that is up for each shared pool and each zone that the pool serves."""
     if not ids:
         return {}
     links = pools.links(tx, ids)

@@ -1,12 +1,12 @@
 """Read, set and check the volume quotas of projects.
 
-Always true: the usage of a project is recorded by type. It changes in the transactions that create,
-extend, give or delete volumes, and is the sum over the project's volumes. So the time to read the
-usage does not depend on the number of volumes. Writers take turns, so the last volume of a quota is
-never given to two requests.
+Always true: the usage of a project is recorded by type. The transactions that create, extend,
+transfer or delete volumes also change the recorded usage. So the time to read the usage does not
+depend on the number of volumes. Transactions that write take turns, so two requests never get the
+last volume of a quota.
 
-May be false: the recorded usage is the sum. The two differ if the database was changed by hand. The
-audit compares them.
+May be false: the recorded usage is the sum over the project's volumes. They differ if the database
+was changed by hand. The audit compares them.
 """
 
 from __future__ import annotations
@@ -79,9 +79,10 @@ def total(used: Mapping[str, VolumeUsage]) -> VolumeUsage:
 
 
 class ProjectQuotas:
-    """The volume quotas of some projects, and their usage including the volumes of a batch.
+    """The volume quotas and the usage of some projects.
 
-    :meth:`write` stores the usage of the batch's volumes.
+    The usage includes volumes that are added with :meth:`add`. :meth:`write` stores the increased
+    usage.
     """
 
     def __init__(self, tx: Tx, projects: Collection[str]) -> None:
@@ -103,7 +104,7 @@ class ProjectQuotas:
         )
 
     def add(self, project_id: str, kind: VolumeType, usage: VolumeUsage) -> None:
-        """Count a volume of the batch from now on."""
+        """Add a volume to the usage. :meth:`write` stores the usage later."""
         nothing, used, key = VolumeUsage(), self._used[project_id], (project_id, kind.id)
         used[kind.uuid] = used.get(kind.uuid, nothing) + usage
         self._added[key] = self._added.get(key, nothing) + usage

@@ -1,4 +1,4 @@
-"""Transfers of volumes between projects.
+"""Transfer volumes between projects.
 
 Always true: a volume with a transfer is ``awaiting-transfer``, so nothing else happens to it. Only
 a salted hash of a transfer's key is stored.
@@ -23,7 +23,7 @@ page = transfers.page
 
 
 def get(tx: Tx, uuid: str, project_id: str | None) -> VolumeTransfer:
-    """Return a transfer that a project offers. Without ``project_id``, all transfers are found."""
+    """Return a transfer that a project offers. Without ``project_id``, any project's transfer."""
     canonical = canonical_uuid(uuid)
     found = None if canonical is None else transfers.by_uuid(tx, canonical)
     if found is None or (project_id is not None and found.project_id != project_id):
@@ -88,7 +88,7 @@ def accept(
 
 
 def delete(tx: Tx, uuid: str, project_id: str | None, now: datetime) -> None:
-    """Withdraw an offer. The volume is available again."""
+    """Withdraw the offer of a volume. The volume is available again."""
     transfer = get(tx, uuid, project_id)
     transfers.delete(tx, transfer.id)
     volume = volumes.get(tx, transfer.volume_uuid)

@@ -1,7 +1,7 @@
-"""Volume types: what they demand of pools, and which projects may use them.
+"""Volume types: their demands on pools, and the projects that may use them.
 
-Always true: the default type and types with volumes are not deleted. Only projects that a private
-type is shared with, and administrators, see the type.
+Always true: the default type and types with volumes are not deleted. A private type is visible only
+to administrators and to the projects that it is shared with.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ projects = types.projects
 
 @dataclass(frozen=True, slots=True)
 class TypeDemands:
-    """What a type demands of pools, and whether its volumes may have several attachments."""
+    """The demands of a type on pools, and a flag: its volumes may have several attachments."""
 
     class_name: str
     required_traits: frozenset[str]
@@ -48,7 +48,7 @@ class TypeDemands:
 def demands_of(extra_specs: Mapping[str, str]) -> TypeDemands:
     """Parse extra specs. Raises :class:`Invalid` for specs that the scheduler cannot read.
 
-    Specs with other scopes are for drivers, and are ignored here.
+    Extra specs with other scopes are for drivers, and are ignored here.
     """
     traits: dict[str, set[str]] = {"required": set(), "forbidden": set()}
     compared: list[Comparison] = []
@@ -73,7 +73,7 @@ def demands_of(extra_specs: Mapping[str, str]) -> TypeDemands:
 
 
 def is_multiattach(extra_specs: Mapping[str, str]) -> bool:
-    """Return whether volumes of a type with these specs may have several attachments."""
+    """Return True if volumes of a type with these extra specs may have several attachments."""
     words = extra_specs.get(MULTIATTACH_SPEC, "").split()
     return len(words) == len(("<is>", "True")) and words[0] == "<is>" and words[1].lower() == "true"
 
@@ -145,7 +145,7 @@ def change(
 
 
 def set_specs(tx: Tx, uuid: str, specs: Mapping[str, str], now: datetime) -> VolumeType:
-    """Add or replace extra specs. Volumes that exist keep what their type demanded before."""
+    """Add or replace extra specs. The new demands apply only to new volumes."""
     kind = get(tx, uuid, None, is_admin=True)
     whole = {**kind.extra_specs, **specs}
     demands_of(whole)
@@ -159,7 +159,7 @@ def unknown_spec(uuid: str, key: str) -> NotFound:
 
 
 def unset_spec(tx: Tx, uuid: str, key: str, now: datetime) -> None:
-    """Remove an extra spec. Raises :class:`NotFound` if the type has none with this key."""
+    """Remove an extra spec. Raises :class:`NotFound` if the type has no such key."""
     kind = get(tx, uuid, None, is_admin=True)
     if key not in kind.extra_specs:
         raise unknown_spec(uuid, key)
@@ -180,7 +180,7 @@ def delete(tx: Tx, uuid: str, default_name: str) -> None:
 
 
 def share(tx: Tx, uuid: str, project_id: str) -> None:
-    """Let a project use a private type. Raises :class:`AlreadyExists` if it may already."""
+    """Let a project use a private type. Raises :class:`AlreadyExists` if it already has access."""
     kind = _private(tx, uuid)
     if project_id in types.projects(tx, kind.id):
         raise AlreadyExists(
@@ -190,7 +190,7 @@ def share(tx: Tx, uuid: str, project_id: str) -> None:
 
 
 def unshare(tx: Tx, uuid: str, project_id: str) -> None:
-    """Revoke a project's access to a private type. Raises :class:`NotFound` if it has none."""
+    """Revoke a project's access to a private type. Raises :class:`NotFound` without access."""
     kind = _private(tx, uuid)
     if not types.unshare(tx, kind.id, project_id):
         raise NotFound(f"Volume type access not found for {kind.uuid} / {project_id} combination.")

@@ -1,10 +1,12 @@
-"""Volumes: find, change, extend, give and delete them. Another module creates them.
+"""Find, change, extend, transfer and delete volumes.
+
+Another module creates volumes.
 
 Always true: a volume's row and its allocation change in one transaction. A volume with a pool has
-an allocation of its size there until its row is deleted.
+an allocation of its size on the pool until the volume's row is deleted.
 
-May be false: a volume in ``error`` may still have data on its pool. It keeps its allocation until
-an agent has deleted the data.
+May be false: a volume in ``error`` has no data. It may still have data on its pool, so it keeps its
+allocation until an agent has deleted the data.
 """
 
 from __future__ import annotations
@@ -57,9 +59,10 @@ are_on = volumes.are_on
 
 
 def get(tx: Tx, uuid: str, project_id: str | None = None) -> Volume:
-    """Return a volume. Raises :class:`NotFound` if there is none, or if another project owns it.
+    """Return a volume.
 
-    Without ``project_id``, volumes of all projects are found.
+    Raises :class:`NotFound` for an unknown volume, or if another project owns the volume. Without
+    ``project_id``, the volume may belong to any project.
     """
     canonical = canonical_uuid(uuid)
     found = None if canonical is None else volumes.by_uuid(tx, canonical)
@@ -77,9 +80,9 @@ def write(tx: Tx, volume: Volume, values: Mapping[str, Any], now: datetime) -> V
 def begin_extend(
     tx: Tx, volume: Volume, size_gb: int, settings: Volumes, now: datetime, *, is_attached_ok: bool
 ) -> Volume:
-    """Claim the new size of a volume, which is then ``extending``.
+    """Claim the new size of a volume, and set its status to ``extending``.
 
-    Raises :class:`Invalid` for a size that is not larger, or a volume in another status, and
+    Raises :class:`Invalid` for a size that is not larger, or for a volume in a wrong status. Raises
     :class:`CapacityExceeded` if the pool is full.
     """
     statuses = [VolumeStatus.AVAILABLE, *([VolumeStatus.IN_USE] if is_attached_ok else [])]
@@ -119,9 +122,9 @@ def begin_extend(
 def end_extend(tx: Tx, volume: Volume, fault: str | None, status: str, now: datetime) -> None:
     """Apply the result of an extension. After a failure, the volume keeps its old size.
 
-    ``status`` is the volume's status after a success. It may differ from the status before the
-    extension, because the volume may have been detached meanwhile. If an administrator has reset
-    the status meanwhile, the status is not changed.
+    ``status`` is the volume's status after a success. This status may differ from the status before
+    the extension, because the volume may have been detached meanwhile. If an administrator has
+    reset the status meanwhile, the status is not changed.
     """
     if volume.growing_to_gb is None:
         return
@@ -138,7 +141,7 @@ def end_extend(tx: Tx, volume: Volume, fault: str | None, status: str, now: date
 
 
 def _counted(volume: Volume) -> tuple[str, int]:
-    """Return the project and the type that a volume counts for."""
+    """Return the project and the type whose quota usage includes a volume."""
     return volume.project_id, volume.type_id
 
 
@@ -184,7 +187,7 @@ def give_to(tx: Tx, volume: Volume, project_id: str, user_id: str, now: datetime
 
 
 def demand_status(volume: Volume, statuses: Collection[str], action: str) -> None:
-    """Raise :class:`VolumeBusy` unless a volume has one of these statuses."""
+    """Raise :class:`VolumeBusy` for a volume that has none of these statuses."""
     if volume.status not in statuses:
         raise VolumeBusy(
             f"Invalid volume: Volume {volume.uuid} status must be {' or '.join(statuses)} to "
@@ -206,7 +209,10 @@ def demand_deletable(tx: Tx, volume: Volume, *, is_forced: bool) -> None:
 
 
 def demand_unattached(tx: Tx, volume: Volume) -> None:
-    """Raise :class:`VolumeBusy` if a volume has attachments, whatever its status says."""
+    """Raise :class:`VolumeBusy` if a volume has attachments.
+
+    The volume's status does not matter.
+    """
     if attachments.of_volumes(tx, [volume.uuid]):
         raise VolumeBusy(f"Invalid volume: Volume {volume.uuid} is still attached.")
 

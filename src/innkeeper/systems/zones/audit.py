@@ -1,4 +1,4 @@
-"""Check the invariants of servers in child zones, in the store."""
+"""Check the invariants of servers in child zones in the database."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
     """Yield all findings about servers in child zones."""
     for (uuid,) in audit.in_two_zones(tx):
         yield IN_TWO_ZONES.broken(uuid, f"server {uuid} is in this zone and in a child zone")
-    # The time of the last repair counts, because nothing is decided while the service does not run.
+    # The hour counts until the last repair. While the service does not run, nothing is repaired.
     last = periodic.last_turn(tx, REPAIR_TASK)
     if last is None:
         return

@@ -1,7 +1,7 @@
-"""The capabilities that a zone tells its parents. They are sums over its hosts and its children.
+"""The capabilities that a zone sends to its parents: sums over its hosts and child zones.
 
-Always true: only the numbers and names listed here leave the zone. They count only hosts and
-children that were heard of recently. Dedicated hosts are left out, since a parent's users cannot
+Always true: only the numbers and names in this module leave the zone. The sums count only hosts and
+child zones that answered recently. Dedicated hosts are left out, because a parent's users cannot
 use them.
 """
 
@@ -19,14 +19,14 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.dedications import GENERAL
 
 CLASSES = {"VCPU": "vcpus", "MEMORY_MB": "memory_mb", "DISK_GB": "disk_gb"}
-"""The resource classes that parents are told, with the names of their capabilities."""
+"""The resource classes whose sums parents get, with the names of the capabilities."""
 NUMBERS = tuple(f"{name}_{part}" for name in CLASSES.values() for part in ("total", "free"))
 HOSTS, LARGEST = "hosts", "largest_free_"
 KNOWN = (HOSTS, *NUMBERS, *(f"{LARGEST}{name}" for name in CLASSES.values()))
 FRESH_POLLS = 3
-"""A child's capabilities count until this many polls were missed."""
+"""A child zone's capabilities count until this many polls of the child zone have failed."""
 NUMBER_MAX = 1e15
-"""Larger numbers of a child are not plausible."""
+"""The largest plausible number from a child zone."""
 
 
 def of_table(table: HostTable, heard_since_s: float) -> dict[str, float]:
@@ -53,9 +53,9 @@ def of_table(table: HostTable, heard_since_s: float) -> dict[str, float]:
 def with_children(
     own: Mapping[str, float], children: Iterable[ChildZone], poll_s: float, now: datetime
 ) -> dict[str, float]:
-    """Add the capabilities of the children that were reached recently.
+    """Add the capabilities of the child zones that were reached recently.
 
-    Of capabilities that are largest amounts, the maximum is taken instead of the sum.
+    For a capability that is a largest amount, the result has the maximum instead of the sum.
     """
     oldest = now - timedelta(seconds=FRESH_POLLS * poll_s)
     whole = dict(own)

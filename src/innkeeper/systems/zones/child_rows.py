@@ -1,7 +1,7 @@
 """Check the servers that child zones list, before this zone shows them.
 
-Always true: a checked row has an id, and a sort key that ends with this id. No id occurs twice. The
-fields that this zone rewrites for older versions of the API exist, and have values of the right
+Always true: a checked row has an id, and a sort key that ends with this id. Each id occurs once.
+The fields that this zone rewrites for older versions of the API exist, and have values of the right
 types.
 """
 
@@ -70,7 +70,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _is_server(row: Mapping[str, object]) -> bool:
-    """Return whether a row has the fields that lists without details show."""
+    """Return True if a row has the fields that lists without details show."""
     uuid = row.get("id")
     if not isinstance(uuid, str) or UUID_PATTERN.fullmatch(uuid) is None:
         return False

@@ -1,6 +1,8 @@
-"""Child zones: the zones below this one, and what polls find out about them.
+"""Child zones: the zones below this zone, and the results of polls.
 
-Always true: the secret with which this zone authenticates at a child is stored sealed, and never
+A zone is one installation of this service. A zone forwards requests to its child zones.
+
+Always true: the secret with which this zone authenticates at a child is stored encrypted, and never
 returned. A child is active only if one of its last polls succeeded. Source: the seed *Distributed
 Scheduler*; ADR 0037.
 """
@@ -22,7 +24,7 @@ from innkeeper.systems.identity.secret_boxes import SecretBox
 
 ERROR_CHARS_MAX = 1000
 WEIGHT_MAX = 1e15
-"""The largest offset or scale. Larger ones would lose the digits of weights."""
+"""The largest offset or scale. With larger numbers, weights would lose digits."""
 ZONE_ID = "zone_id"
 """The name under which this zone's own random id is stored among the secrets."""
 
@@ -47,7 +49,7 @@ class NewChild:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a child said about itself when it was contacted."""
+    """The answer of a child zone about itself when it was contacted."""
 
     zone_id: str
     latency_ms: float
@@ -58,8 +60,9 @@ class Reached:
 class Contact:
     """The answer of a child that was contacted before a change.
 
-    ``child`` is the child's row at the time of the contact. While this zone knows servers in the
-    child, the same zone must answer, unless it ``may_be_another``.
+    ``child`` is the child's row at the time of the contact. While this zone has records of servers
+    in the child, the same zone must answer. Exception: with ``may_be_another``, another zone may
+    answer.
     """
 
     child: ChildZone
@@ -70,7 +73,7 @@ class Contact:
 def check_weights(offset: float, scale: float) -> None:
     """Raise :class:`Invalid` for a weight offset or scale that gives no usable order.
 
-    The comparisons also work for integers of any length, and are false for NaN.
+    The check also works for integers of any length, and rejects NaN.
     """
     if not -WEIGHT_MAX <= offset <= WEIGHT_MAX:
         raise Invalid(f"weight_offset must be a number between -{WEIGHT_MAX:g} and {WEIGHT_MAX:g}.")
@@ -81,7 +84,7 @@ def check_weights(offset: float, scale: float) -> None:
 def create(
     tx: Tx, wanted: NewChild, reached: Reached, *, box: SecretBox, ids: IdSource, now: datetime
 ) -> ChildZone:
-    """Add a child zone that was just reached. Raises :class:`Conflict` if it is a child already."""
+    """Add a child zone that was just reached. Raises :class:`Conflict` for a known child zone."""
     check_weights(wanted.weight_offset, wanted.weight_scale)
     _check_new(tx, reached.zone_id, "")
     made = ChildZone(
@@ -121,10 +124,11 @@ def change(
     box: SecretBox,
     now: datetime,
 ) -> ChildZone:
-    """Set fields of a child zone. With ``contact``, its state is set from the child's answer.
+    """Set fields of a child zone.
 
-    The caller must contact the child first if its address, its user name or its password change.
-    Raises :class:`Conflict` if the child was changed meanwhile, or if another zone answers.
+    With ``contact``, the state is set from the child's answer. The caller must contact the child
+    first if its address, user name or password changes. Raises :class:`Conflict` if the child was
+    changed meanwhile, or if another zone answers.
     """
     child = get(tx, uuid)
     if contact is not None:
@@ -155,9 +159,10 @@ def _check_contact(tx: Tx, child: ChildZone, contact: Contact) -> None:
 
 
 def _check_new(tx: Tx, zone_id: str, uuid: str) -> None:
-    """Raise :class:`Conflict` if another child than that with the ``uuid`` is this zone.
+    """Raise :class:`Conflict` if the zone that answered is already another child.
 
-    Each server of a zone must have one way to it, and its capacity must count once.
+    ``uuid`` is the child that may be this zone. If a zone were a child twice, its servers and its
+    capacity would count twice.
     """
     for other in children.every(tx):
         if other.state.zone_id == zone_id and other.uuid != uuid:
@@ -167,7 +172,7 @@ def _check_new(tx: Tx, zone_id: str, uuid: str) -> None:
 
 
 def delete(tx: Tx, uuid: str) -> None:
-    """Remove a child zone. Raises :class:`InUse` while this zone knows servers in it."""
+    """Remove a child zone. Raises :class:`InUse` while this zone has records of servers in it."""
     child = get(tx, uuid)
     if children.has_servers(tx, child.id):
         raise InUse(f"Zone {child.name} still has servers of this zone's projects.")
@@ -184,9 +189,9 @@ def password_of(tx: Tx, child: ChildZone, box: SecretBox) -> str:
 
 
 def passwords_of(tx: Tx, zones: Sequence[ChildZone], box: SecretBox) -> dict[str, str]:
-    """Return the secrets of several children, as :func:`password_of` does, by the child's id.
+    """Return the secrets of several child zones, by the child's id.
 
-    Lost secrets are left out.
+    See :func:`password_of`. Secrets that cannot be read are left out.
     """
     found = secret_boxes.readable(tx, box, [_secret_name(each.uuid) for each in zones])
     names = {each.uuid: _secret_name(each.uuid) for each in zones}
@@ -196,10 +201,11 @@ def passwords_of(tx: Tx, zones: Sequence[ChildZone], box: SecretBox) -> dict[str
 def record_success(
     tx: Tx, uuid: str, reached: Reached, now: datetime, *, is_above: bool = False
 ) -> None:
-    """Record a successful poll.
+    """Record a successful poll of a child zone.
 
-    A child that ``is_above`` this zone too stays usable, and its error says so. Plans ask no zone
-    twice, so a cycle does no harm. A parent that wrongly claims a cycle does no harm either.
+    With ``is_above``, the child zone is also above this zone: the zones form a cycle. Such a child
+    stays usable, and its error names the cycle. A cycle does no harm, because plans ask no zone
+    twice. A parent that wrongly claims a cycle does no harm either.
     """
     child = children.by_uuid(tx, uuid)
     if child is not None:
@@ -210,14 +216,17 @@ def record_success(
 
 
 def record_failure(tx: Tx, uuid: str, error: str, failures_max: int, now: datetime) -> None:
-    """Record a failed poll. After ``failures_max`` failures in a row, the child is inactive."""
+    """Record a failed poll.
+
+    After ``failures_max`` failures in a row, the child zone is inactive.
+    """
     child = children.by_uuid(tx, uuid)
     if child is not None:
         children.record(tx, uuid, after_failure(child.state, error, failures_max, now))
 
 
 def fault_of(child: ChildZone, reached: Reached, own_id: str) -> str | None:
-    """Return why a child that answered a poll must not be used, or ``None`` if it may be used."""
+    """Return why a child that answered a poll must not be used, or ``None`` for a usable child."""
     if reached.zone_id == own_id:
         return "the zone is this zone itself"
     if child.state.zone_id not in (None, reached.zone_id):
@@ -251,7 +260,7 @@ def after_failure(state: ChildState, error: str, failures_max: int, now: datetim
 
 
 def own_zone_id(tx: Tx, box: SecretBox, ids: IdSource, now: datetime) -> str:
-    """Return the random id of this zone, which detects cycles. It is made at the first call."""
+    """Return the random id of this zone, which detects cycles. The first call makes the id."""
     found = secret_boxes.read(tx, box, ZONE_ID)
     if found is None:
         found = ids.uuid().encode()

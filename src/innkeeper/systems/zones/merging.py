@@ -1,5 +1,8 @@
 """Merge the offers of this zone and of its child zones into one plan.
 
+An offer is a possible place for one server, with a weight and an encrypted entry. A client boots
+the server with the entry.
+
 Always true: a child's answer is used as a whole or not at all. An answer is unusable if a weight is
 not a finite number, or if an offer lacks an entry that this zone can pass on. Source: the seed
 *Distributed Scheduler*; ADR 0037.
@@ -22,11 +25,14 @@ WEIGHT_MAX = 1e30
 
 
 class Weighed(Protocol):
-    """A place for one server. A higher weight is better. Places with equal items are the same."""
+    """A place for one server.
+
+    A higher weight is better. Equal ``item`` values mean the same place.
+    """
 
     @property
     def weight(self) -> float:
-        """The weight, with the offsets and scales of the zones on the way."""
+        """The weight, after the offsets and scales of all zones between the place and this zone."""
 
     @property
     def item(self) -> str:
@@ -57,8 +63,8 @@ _ANSWERS = msgspec.json.Decoder(_Answer)
 class OffersOfChild(Sequence[PlacedOffer]):
     """The offers of a child, with this zone's weight offset and scale applied.
 
-    An offer is made only when the plan takes it. A plan takes few of the offers, because each child
-    makes as many offers as servers are wanted.
+    An offer object is made only when the plan takes the offer. A plan takes few of the offers,
+    because each child zone sends as many offers as servers are wanted.
     """
 
     def __init__(self, child: ChildZone, rows: Sequence[_Row]) -> None:
@@ -91,7 +97,7 @@ class OffersOfChild(Sequence[PlacedOffer]):
 def offers_of_child(
     child: ChildZone, told: bytes, count_max: int, hops_left: int
 ) -> tuple[Sequence[PlacedOffer], bool]:
-    """Return the offers in a child's answer, and whether some zone below did not answer.
+    """Return the offers in a child's answer, and True if a zone below did not answer.
 
     Only the first ``count_max`` offers are taken. ``hops_left`` is the number of hops that the
     request to the child had left. Raises :class:`UnusableOffers`.
@@ -111,7 +117,7 @@ def offers_of_child(
 def _check(rows: Sequence[_Row], hops_left: int) -> None:
     """Raise :class:`UnusableOffers` unless all offers are usable.
 
-    Each check is one pass over all rows, because a wide tree has many thousands of them.
+    Each check is one pass over all rows, because a wide tree has many thousands of rows.
     """
     # The comparison is also false for NaN.
     if not all(-WEIGHT_MAX <= each.weight <= WEIGHT_MAX for each in rows):
@@ -126,7 +132,7 @@ def together(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int)
     """Return at most ``count`` offers that all come from one zone, for servers on one host.
 
     The zone that can take the most servers wins. Among zones that can take the same number, the
-    weight of the first offer decides. Own offers win ties.
+    weight of the first offer decides. If the weights are equal too, this zone wins.
     """
     lists: list[Sequence[Place]] = [some for some in (own, *below) if some]
     if not lists:
@@ -136,11 +142,12 @@ def together(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int)
 
 
 def merged(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int) -> list[Place]:
-    """Return the ``count`` best offers, best first, each host once. Own offers win ties.
+    """Return the ``count`` best offers, best first, each host once.
 
-    The offers of each zone keep their order, even if a later offer has a higher weight. This
-    happens if a pick makes the zone weigh the same host higher. The next offer is always the best
-    one among the first remaining offers of all zones.
+    If weights are equal, offers of this zone come first. The offers of each zone keep their order,
+    even if a later offer has a higher weight. A zone may weigh a host higher after the host was
+    picked for an earlier server. The next offer is always the best offer among the first remaining
+    offers of all zones.
     """
     found: dict[str, Place] = {}
     for each in heapq.merge(own, *below, key=_rank):

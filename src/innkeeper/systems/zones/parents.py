@@ -1,10 +1,12 @@
-"""Zone parents: the zones above this one, what each may do here, and the secret of each.
+"""Zone parents: the zones above this zone, with their rights and secrets.
 
-Always true: a secret is shown once, when it is made, and is stored sealed. A request of a parent
-has at most the roles that the parent was granted. It may write only if one of these roles allows
-writing. The ids of its projects and users have the parent's prefix. So the request cannot reach
-resources of this zone's own users, or of other parents. Each id of a writing request is accepted
-once. Source: ADR 0037.
+A zone is one installation of this service. A zone parent sends requests to this zone.
+
+Always true: a secret is shown once, when it is made, and is stored encrypted. A request of a parent
+has at most the roles that this zone granted to the parent. The request may write only if one of
+these roles allows writing. The ids of the request's projects and users get the parent's prefix. So
+the request cannot reach resources of this zone's own users, or of other parents. Each id of a
+writing request is accepted once. Source: ADR 0037.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ DEFAULT_ROLES = ("member", "reader")
 
 @dataclass(frozen=True, slots=True)
 class KnownParent:
-    """A zone parent with its secret, to check its tokens."""
+    """A zone parent with the secret that checks its tokens."""
 
     parent: ZoneParent
     secret: str
@@ -105,13 +107,16 @@ def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> ZoneP
 def renew_secret(
     tx: Tx, uuid: str, *, box: SecretBox, ids: IdSource, now: datetime
 ) -> tuple[ZoneParent, str]:
-    """Replace a parent's secret, and return the parent with the new one. The old one is void."""
+    """Replace a parent's secret, and return the parent and the new secret.
+
+    The old secret is no longer accepted.
+    """
     parent = change(tx, uuid, {}, now)
     return parent, _new_secret(tx, parent, box, ids, now)
 
 
 def delete(tx: Tx, uuid: str) -> None:
-    """Delete a zone parent. Its servers stay, and this zone's administrators may delete them."""
+    """Delete a zone parent. This zone's administrators may delete the parent's servers."""
     get(tx, uuid)
     parents.remove(tx, uuid)
     secret_boxes.forget(tx, _secret_name(uuid))
@@ -132,7 +137,7 @@ def known(tx: Tx, name: str, box: SecretBox) -> KnownParent:
 
 
 def admitted(claims: HopClaims, parent: ZoneParent) -> RequestContext:
-    """Return the context in which a parent's request is carried out here."""
+    """Return the request context (project, user, roles) of a parent's request in this zone."""
     caller, prefix = claims.caller, parent.prefix
     hop = Hop(
         claims.id,
@@ -153,10 +158,11 @@ def admitted(claims: HopClaims, parent: ZoneParent) -> RequestContext:
 
 
 def spend(tx: Tx, hop: Hop, *, is_repeat: bool = False) -> None:
-    """Accept the id of a writing request, once. Raises :class:`Unauthenticated` the second time.
+    """Accept the id of a writing request, once.
 
-    The transaction that does what the request asks for must call this. ``is_repeat`` means that an
-    earlier commit of the same work is in doubt, so the id may already have been accepted.
+    Raises :class:`Unauthenticated` the second time. The transaction that carries out the request
+    must call this function. ``is_repeat`` means that an earlier commit of the same work is in
+    doubt, so the id may already have been accepted.
     """
     hop_id = f"{hop.parent.id}.{hop.id}"
     if parents.is_spent(tx, hop_id):
@@ -171,7 +177,7 @@ def spend(tx: Tx, hop: Hop, *, is_repeat: bool = False) -> None:
 
 
 def note_ancestors(tx: Tx, hop: Hop) -> None:
-    """Store the zones above this one, which a parent's poll has passed, to detect cycles."""
+    """Store the zones above this zone, which a parent's poll has listed, to detect cycles."""
     found = parents.by_uuid(tx, hop.parent.uuid)
     above = tuple(each for each in hop.tree.visited[-ANCESTORS_MAX:] if is_uuid(each))
     if found is not None and found.ancestors != above:
@@ -179,13 +185,13 @@ def note_ancestors(tx: Tx, hop: Hop) -> None:
 
 
 def ancestors(tx: Tx) -> tuple[str, ...]:
-    """Return the random ids of all zones above this one, as far as its enabled parents told."""
+    """Return the random ids of the zones above this zone that its enabled parents listed."""
     enabled = [each for each in parents.every(tx) if each.is_enabled]
     return tuple(dict.fromkeys(above for each in enabled for above in each.ancestors))
 
 
 def prune(tx: Tx, now: datetime) -> int:
-    """Forget the ids of requests whose tokens have expired. Return their number."""
+    """Forget the ids of requests whose tokens have expired. Return the number of ids."""
     return parents.prune(tx, now)
 
 

@@ -1,9 +1,12 @@
-"""Servers in child zones: where they are, and what is left to do about them.
+"""Servers in child zones: in which zone each server is, and the next step for it.
 
-Always true: a row is written before the child is asked, and stays until it is certain that the
-child does not have the server. So a zone that dies can later find everything that it had begun.
-While a boot batch is undecided and any of its servers may exist, there is a row with the batch's
-``batch_min``. Source: ADR 0037.
+A boot batch is the servers of one boot request. The batch is undecided until enough of its servers
+are built, or all servers are undone.
+
+Always true: a row is written before the child is asked to build the server. The row is kept until
+it is certain that the child does not have the server. So a process that restarts finds all servers
+that it may have begun to build. While a boot batch is undecided and any of its servers may exist,
+there is a row with the batch's ``batch_min``. Source: ADR 0037.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ from innkeeper.store.queries.zones.remote import UsedEntry
 from innkeeper.store.transactions import Tx
 
 TOMBSTONE_LIFETIME = timedelta(seconds=900)
-"""How long a forbidden id is kept. No entry is valid for so long, so no late request can build the
-server afterwards."""
+"""How long a forbidden server id is kept. Build plan entries expire earlier, so no late request can
+build the server afterwards."""
 BEGUN = (ZoneServerState.BUILDING, ZoneServerState.BUILT)
 ANY = (
     ZoneServerState.BUILDING,
@@ -44,20 +47,23 @@ set_amounts = remote.set_amounts
 
 
 def get(tx: Tx, uuid: str) -> ZoneServer | None:
-    """Return a server that is, or may be, in a child zone."""
+    """Return a server that is in a child zone, or may be there."""
     found = remote.by_uuids(tx, [uuid])
     return found[0] if found else None
 
 
 def settle(tx: Tx, uuids: Collection[str], now: datetime) -> bool:
-    """Decide that servers of a boot batch stay. Return False if some are being undone already."""
+    """Decide to keep the servers of a boot request.
+
+    Return False if some are already being undone.
+    """
     return remote.set_state(tx, uuids, BEGUN, ZoneServerState.BUILT, now) == len(uuids)
 
 
 def keep(tx: Tx, built: Collection[str], others: Collection[str], now: datetime) -> bool:
-    """Decide a boot batch: the servers ``built`` stay, and no child has the ``others``.
+    """Decide on the servers of one boot request: keep ``built``, and forget the ``others``.
 
-    Return False if the batch is decided already.
+    No child zone has the ``others``. Return False if the decision was already made.
     """
     if built and remote.keep(tx, built, now) != len(built):
         return False
@@ -66,60 +72,60 @@ def keep(tx: Tx, built: Collection[str], others: Collection[str], now: datetime)
 
 @dataclass(frozen=True, slots=True)
 class BuiltBelow:
-    """The servers of a boot batch that children have built, if the repair would keep them all."""
+    """The built servers of one boot request, if the repair would keep all of them."""
 
     uuids: Collection[str]
     now: datetime
 
 
 def settle_together(tx: Tx, built: Sequence[BuiltBelow]) -> list[None]:
-    """Decide that the servers of several boot batches stay, except those that are being undone."""
+    """Decide to keep the servers of several boot requests, except servers that are being undone."""
     uuids = [uuid for each in built for uuid in each.uuids]
     remote.settle(tx, uuids, max(each.now for each in built))
     return [None] * len(built)
 
 
 def begin_undo(tx: Tx, uuids: Collection[str], now: datetime) -> int:
-    """Decide that the children must not have these servers. Return how many are undone."""
+    """Decide that child zones must delete these servers. Return the number of undone servers."""
     return remote.set_state(tx, uuids, ANY, ZoneServerState.UNDOING, now)
 
 
 def begin_delete(tx: Tx, uuid: str, now: datetime) -> None:
-    """Record that the child accepted to delete a server."""
+    """Record that the child zone accepted a request to delete a server."""
     states = (ZoneServerState.BUILT, ZoneServerState.BUILDING)
     remote.set_state(tx, [uuid], states, ZoneServerState.DELETING, now)
 
 
 def decide(tx: Tx, uuids: Collection[str]) -> bool:
-    """Decide the boot batch of these servers. Return False if it is decided already."""
+    """Mark the boot request of these servers as decided. Return False if it is already decided."""
     return remote.decide(tx, uuids) == len(uuids)
 
 
 def touch(tx: Tx, uuids: Collection[str], now: datetime) -> bool:
-    """Record that a boot batch is still being built. Return False if it is decided already."""
+    """Record that a boot request is still in progress. Return False if it is already decided."""
     return remote.touch(tx, uuids, now, 1) == len(uuids)
 
 
 def look_later(tx: Tx, uuids: Collection[str], now: datetime) -> None:
-    """Let the repair look at other servers first, because nothing can be done about these now."""
+    """Let the repair check other servers first, because it can do nothing about these now."""
     remote.touch(tx, uuids, now, 0)
 
 
 def look_soon(tx: Tx, uuid: str, now: datetime) -> None:
-    """Record that the amounts of a server are about to change in its child."""
+    """Record that the amounts of a server are about to change in its child zone."""
     built = (ZoneServerState.BUILT,)
     remote.set_state(tx, [uuid], built, ZoneServerState.BUILT, now)
 
 
 def forbid(tx: Tx, uuids: Collection[str], now: datetime) -> None:
-    """Ensure that no late request builds these servers here, or in a zone below."""
+    """Ensure that no late request builds these servers in this zone or in a child zone."""
     known, until = remote.used(tx, uuids), now + TOMBSTONE_LIFETIME
     fresh = [uuid for uuid in dict.fromkeys(uuids) if uuid not in known]
     remote.use_many(tx, [UsedEntry(uuid, None, until) for uuid in fresh])
 
 
 def forbidden(tx: Tx, uuids: Collection[str]) -> Collection[str]:
-    """Return the servers among these that must not be built."""
+    """Return those of these servers that must not be built."""
     return remote.used(tx, uuids).keys()
 
 

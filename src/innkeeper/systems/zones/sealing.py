@@ -1,12 +1,15 @@
-"""Seal the entries of build plans. Clients pass entries on, and only this zone can read them.
+"""Encrypt (seal) the entries of build plans.
+
+Clients pass entries on, and cannot read them. An entry is one item of a build plan: a server id and
+a host.
 
 Always true: an entry opens only with the key that sealed it, in the zone with the same name, for
 the same project and request. A modified entry does not open. No two entries are equal. The first
 key in the settings seals entries, and every key in the settings can open them. All entries of an
 answer have the same length.
 
-May be false: an opened entry has not expired, and its host still has room. An entry reserves no
-capacity, so a boot checks everything again.
+May be false: an opened entry has not expired, and its host has enough free capacity. An entry
+reserves no capacity, so a boot repeats all checks.
 """
 
 from __future__ import annotations
@@ -48,11 +51,12 @@ only hosts of this zone."""
 HEAD_BYTES = len(FORM) + KEY_ID_BYTES
 LENGTH_BYTES = 2
 CONTENT_BYTES = 384
-"""The length of the content of an entry without hops left. The longest host name fits into it."""
+"""The length of the content of an entry without hops left. The longest host name fits into this
+length."""
 LAYER_BYTES = 128
-"""The number of bytes that each hop adds. A child's id, key id, nonce and tag fit into it."""
+"""The number of bytes that each hop adds to an entry, for the child's id, key id, nonce and tag."""
 BOX_BYTES = LENGTH_BYTES + NONCE_BYTES + TAG_BYTES
-"""The number of bytes that a box has in addition to the padded content."""
+"""The number of bytes that a sealed entry has in addition to the padded content."""
 NONCE_MASK = (1 << 8 * NONCE_BYTES) - 1
 ITEM_BYTES = 16
 _ITEMS = b"innkeeper build plan item 1"
@@ -63,7 +67,8 @@ _NAMING = b"innkeeper build plan key id"
 class NotOurs(Invalid):
     """A build plan entry cannot be opened in this zone for this project and this request.
 
-    The message does not say why, so that a client with another project's entry learns nothing.
+    The message does not give the reason, so that a client with another project's entry learns
+    nothing.
     """
 
     def __init__(self) -> None:
@@ -127,8 +132,7 @@ class Sealer:
         """Seal entries as :meth:`seal` does.
 
         ``first_nonce`` is unpredictable, and the nonces of the other entries are the numbers after
-        it. Two plans are no more likely to use the same nonce than with a random nonce for each
-        entry.
+        it. Two plans use the same nonce no more often than with a random nonce for each entry.
         """
         first, expires_at = int.from_bytes(first_nonce, "big"), now + self._lifetime
         return [
@@ -186,12 +190,13 @@ class Sealer:
         return found
 
     def item(self, tree_id: str, index: int) -> str:
-        """Return the item of an offer.
+        """Return the item of an offer: a text that stands for the offered place.
 
-        Within a tree, the same offer always gets the same item. Others cannot guess the items.
+        Within a tree of zones, the same place always gets the same item. Clients cannot guess
+        items.
         """
         text = f"{tree_id}:{index}".encode()
-        # BLAKE2b is itself a keyed hash. It takes a third of the time of an HMAC.
+        # BLAKE2b has a key of its own, and takes a third of the time of an HMAC.
         return hashlib.blake2b(text, key=self._item_key, digest_size=ITEM_BYTES).hexdigest()
 
     def _bound(self, head: bytes, scope: EntryScope) -> bytes:
@@ -207,7 +212,7 @@ class Sealer:
 
 
 def _first_content(padded: bytes) -> _HostContent:
-    """Return the content of an entry that an older version sealed. A parent may still have it."""
+    """Return the content of an entry that an older version sealed, and that is still in use."""
     # JSON decoders ignore trailing spaces.
     row = _FIRST_DECODER.decode(padded)
     return _HostContent(*row)
@@ -226,9 +231,9 @@ def _content_of(
 
 
 def are_entries_of(texts: Sequence[str], hops_left: int) -> bool:
-    """Return whether texts may be entries of a child whose request had ``hops_left``.
+    """Return True if texts may be entries of a child whose request had ``hops_left``.
 
-    If so, this zone can seal them, too. It cannot check anything else about them.
+    This zone can seal such texts again. It cannot check their content.
     """
     bytes_max = HEAD_BYTES + BOX_BYTES + CONTENT_BYTES + LAYER_BYTES * max(hops_left, 0)
     chars_max = bytes_max * 4 // 3 + 1

@@ -1,6 +1,6 @@
-"""Build plan entries that were used for a server of a zone parent, or that a parent gave up.
+"""Build plan entries that a zone parent used for a server, or gave up.
 
-Always true: an entry makes at most one server. An entry that was given up makes none. Entries
+Always true: an entry makes at most one server. An entry that was given up makes no server. Entries
 without a zone parent need no row, because the server's row shows that its entry is used.
 """
 

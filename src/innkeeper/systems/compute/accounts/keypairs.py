@@ -1,7 +1,8 @@
 """Store users' public keys, which agents put into servers, and generate key pairs.
 
-Always true: the private key of a generated pair is returned once, and is not stored. Keys must not
-repeat, so this module draws its own random numbers instead of getting them from the caller.
+Always true: the private key of a generated pair is returned once, and is not stored. Two keys must
+never be equal. So this module draws random numbers itself, whereas other modules get them from the
+caller.
 """
 
 from __future__ import annotations

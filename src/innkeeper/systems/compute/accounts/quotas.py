@@ -1,7 +1,8 @@
 """Read, set and check the quotas of projects.
 
-Always true: a project without a limit of its own has the default limit of the settings. A limit
-may be below the current usage. New requests are then refused, but existing resources are kept.
+Always true: a project without a limit of its own has the default limit of the settings. A limit may
+be set below the current usage. New requests for more of this resource are then refused. Existing
+resources are kept.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ def limits(tx: Tx, project_id: str, default: Limits) -> Limits:
 def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, Limits]:
     """Return the limits of each of these projects, with one query.
 
-    ``projects`` may also have the prefixes of zone parents. The limits of a zone parent are those
-    that this zone granted it.
+    ``projects`` may also contain the prefixes that stand for zone parents. A zone parent has the
+    limits that this zone granted to the parent.
     """
     found = quotas.of_projects(tx, projects)
     return {
@@ -93,17 +94,17 @@ def reset(tx: Tx, project_id: str, resources: Collection[str] = RESOURCES) -> No
 
 
 def limit_of(tx: Tx, project_id: str, resource: str, default: int) -> int:
-    """Return a project's limit of a resource whose usage another room counts."""
+    """Return a project's limit of a resource whose usage another package counts."""
     return quotas.of_projects(tx, [project_id]).get(project_id, {}).get(resource, default)
 
 
 def set_limit(tx: Tx, project_id: str, resource: str, limit: int) -> None:
-    """Set a project's limit of a resource whose usage another room counts."""
+    """Set a project's limit of a resource whose usage another package counts."""
     quotas.replace(tx, project_id, {resource: limit})
 
 
 def demand_room(tx: Tx, project_id: str, default: Limits, vcpus: int, memory_mb: int) -> None:
-    """Raise :class:`QuotaExceeded` if the usage plus these amounts would exceed the quota."""
+    """Raise :class:`QuotaExceeded` if the project's usage plus these amounts is above its quota."""
     payer = payer_of(project_id)
     has, limit = used(tx, payer), limits(tx, payer, default)
     rows = (

@@ -1,13 +1,14 @@
-"""Boots servers: plans, claims and writes the requests of one batch in one transaction.
+"""Boots servers: plans, claims and writes several boot requests in one transaction.
 
-This module has the retry loop for boots: plan, claim, and plan again after a conflict. Requests are
-planned one after the other on the same host table, so each plan considers the amounts of the
-earlier plans. The claims are committed together, and each claim is accepted or refused on its own.
+The requests of one transaction are called a batch. This module has the retry loop for a batch:
+plan, claim, and plan again after a conflict. Requests are planned one after the other on the same
+host table, so each plan considers the amounts of the earlier plans. The claims are committed
+together. A refused claim does not affect the other claims.
 
 Always true: a server's row, its allocations, its quota usage and its build order are written in one
-transaction. A request without a valid host creates servers in ERROR, with a fault and without
-allocations. However, if the request has an entry of a build plan, it is refused and writes nothing.
-If a plug-in fails during a request, this request ends like a request without a valid host. The
+transaction. If no host is valid for a request, its servers are created in ERROR, with a fault and
+without allocations. Exception: a request with an entry of a build plan is refused, and nothing is
+written. If a plug-in fails during a request, this request is treated as if no host were valid. The
 other requests are not affected.
 """
 
@@ -47,7 +48,7 @@ class PendingBoot:
     plan: BuildPlan
     record: DecisionRecord = NOTHING_KEPT
     failure: PluginFailed | None = None
-    """Why the plan is empty, if a plug-in failed."""
+    """The plug-in's failure, if the plan is empty because a plug-in failed."""
     agents: tuple[AgentId, ...] = ()
     automatic_pclouds: tuple[str | None, ...] = ()
     outcome: Booted | Refusal | None = None
@@ -75,10 +76,10 @@ class PendingBoot:
 def boot_together(
     tx: Tx, context: DecisionContext, requests: Sequence[BootRequest], ahead: PlansAhead
 ) -> list[Booted | Refusal]:
-    """Plan, claim and write all requests, and return their outcomes in the same order.
+    """Plan, claim and write all requests, and return one outcome for each, in the same order.
 
-    Plans that were made ``ahead`` for these requests are used. All other plans made ahead are
-    undone.
+    ``ahead`` has plans that were made before this call. Plans for these requests are used. All
+    other plans in ``ahead`` are undone.
     """
     resolver = RequestResolver(tx, context, requests)
     received = [_receive(context, resolver, request, ahead) for request in requests]
@@ -105,7 +106,7 @@ def boot_together(
 
 
 def claimed(tx: Tx, context: DecisionContext, pending: PendingBoot) -> bool:
-    """Claim and write a planned request. If its providers have changed, undo the plan instead."""
+    """Claim and write a planned request. If the request's providers have changed, undo the plan."""
     if _claim_all(tx, context, [pending]):
         return False
     made = _new_servers(pending)
@@ -134,10 +135,10 @@ def _new_servers(pending: PendingBoot) -> NewServers | None:
 
 
 def plan_ahead(context: DecisionContext, request: BootRequest, ahead: PlansAhead) -> bool:
-    """Plan a request ahead, after all plans made so far, without reading the database.
+    """Plan a request before its transaction begins, without reading the database.
 
-    Returns False if the request cannot be planned ahead. Otherwise, the plan's amounts are
-    subtracted from the host table.
+    The plan comes after all plans made so far. Returns False if the request cannot be planned
+    ahead. Otherwise, the plan's amounts are subtracted from the host table, and the result is True.
     """
     expected = ahead.expected(request)
     if expected is None:
@@ -212,7 +213,7 @@ def _plan_or_fail(context: DecisionContext, pending: PendingBoot) -> None:
 def _claim_all(
     tx: Tx, context: DecisionContext, pending: Sequence[PendingBoot]
 ) -> list[PendingBoot]:
-    """Claim the planned hosts, and return the requests whose providers have changed since."""
+    """Claim the planned hosts. Return the requests whose providers changed after the plan."""
     table = context.follower.table
     placed = [each for each in pending if each.is_placed]
     for each in pending:
@@ -267,8 +268,8 @@ def _no_valid_host(pending: PendingBoot, has_dedicated: bool) -> Booted | Refusa
         plan, request.count_min, refused.nearest, has_dedicated=has_dedicated
     )
     if is_refused:
-        # A client with a build plan tries the next entry. If there were a server in ERROR, the
-        # client would have to delete it first.
+        # A client with a build plan tries the next entry of the plan. If this boot left a server in
+        # ERROR, the client would have to delete that server first.
         return EntryStale(sentence)
     return Booted(
         request.batch_id,

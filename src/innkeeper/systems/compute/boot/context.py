@@ -33,9 +33,9 @@ class DecisionContext:
         return self.schedulers.default
 
     def is_others(self, spec: RequestSpec, host: str) -> bool:
-        """Return whether a host's dedication excludes this request.
+        """Return True if a host's dedication excludes this request.
 
-        This is also true if the request forces the host.
+        A request that forces the host is excluded too.
         """
         index = self.follower.table.index_by_name.get(host)
         if index is None:
@@ -46,20 +46,21 @@ class DecisionContext:
     def decide(self, scheduler: Scheduler, spec: RequestSpec) -> BuildPlan:
         """Let a scheduler decide, and subtract the chosen amounts from the table.
 
-        Raises :class:`PluginFailed`. If a plug-in filter or weigher failed in a built-in driver,
-        the table is unchanged. A failed plug-in driver may leave the table depleted, so the whole
-        table is read again before the next transaction.
+        Raises :class:`PluginFailed` if a plug-in fails. If the failed plug-in is a filter or a
+        weigher, the table is unchanged. If the failed plug-in is a driver, amounts may stay
+        subtracted from the table. The whole table is then read again before the next transaction.
         """
         try:
             return scheduler.plan(self.follower.table, spec)
         except PluginFailed:
             if isinstance(scheduler, GuardedDriver):
-                # The failed driver may have depleted hosts without undoing it.
+                # The failed driver may have subtracted amounts from hosts without adding them
+                # again.
                 self.follower.distrust()
             raise
 
     def plan(self, spec: RequestSpec) -> BuildPlan:
-        """Decide, and leave the table unchanged, for callers that write claims themselves."""
+        """Let a scheduler decide, and leave the table unchanged. The caller writes the claims."""
         made = self.decide(self.scheduler, spec)
         depletion.undo(self.follower.table, spec, made)
         return made

@@ -1,6 +1,7 @@
 """Store each decision with the servers that it placed or could not place, and show it later.
 
-Always true: a decision is shown as it was made, even if the table or the settings have changed.
+Always true: a decision is shown as it was made, even if the host table or the settings have
+changed.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from innkeeper.systems.compute.servers.servers import fault_message
 NOBODY_REFUSED = Refused((), ())
 HAS_DEDICATED = "has_dedicated"
 """The key of the part that only administrators see. The value is False if no host was dedicated at
-the time of the decision. Older versions wrote True. They do not show the value to anyone."""
+the time of the decision. Older versions wrote True, and do not show this key to anyone."""
 COUNTED = "missing_counted"
 """The key under ``HAS_DEDICATED`` with the messages that count hosts, by filter name."""
 ON_HOSTS = ("host", "alternates")
-"""The keys whose values name hosts. A decision and the items of its lists have these keys."""
+"""The keys whose values name hosts. They occur in a decision and in the items of its lists."""
 
 
 class DecisionRecord(msgspec.Struct, frozen=True):
@@ -59,7 +60,8 @@ def of_placed(
 ) -> DecisionRecord:
     """Return the record of a plan with enough hosts.
 
-    The plan has depleted the table. ``moment`` is a copy of the table from before the decision.
+    The plan's amounts are already subtracted from the host table. ``moment`` is a copy of the table
+    from before the decision.
     """
     if moment is not None:
         context.recorder.keep(_request(resolved), made, moment)
@@ -76,7 +78,7 @@ def of_placed(
 def of_named(
     context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan
 ) -> DecisionRecord:
-    """Return the record of a plan in which each server had one host: the host of its entry."""
+    """Return the record of a plan in which each server could use only the host of its entry."""
     if context.scheduling.explain_decisions == "off":
         return NOTHING_KEPT
     scheduler = context.schedulers.of(resolved.filters)
@@ -87,7 +89,10 @@ def of_named(
 def of_refused(
     context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan, moment: Moment | None
 ) -> DecisionRecord:
-    """Return the record of a plan with too few hosts. The plan's depletion is already undone."""
+    """Return the record of a plan with too few hosts.
+
+    The plan is already undone in the host table.
+    """
     table = context.follower.table
     moment = moment or context.recorder.after_failure(table)
     if moment is not None:

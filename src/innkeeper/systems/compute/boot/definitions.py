@@ -1,10 +1,10 @@
 """Definitions: the flavor, image, key pair and server group that a boot request refers to.
 
-This zone sends them to its child zones, which may lack these objects.
+This zone sends the definitions to its child zones, because a child zone may lack these objects.
 
 Always true: the plan in this zone checks whether the project may use these objects. A zone parent
-can define only the objects that its request names. The quotas count at least the amounts that its
-servers use.
+can define only the objects that its request names. The quota usage of a zone parent's servers is at
+least the amounts that the servers use.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ flavor's amounts, so the extra specs must not exceed them."""
 
 
 def check(definitions: Definitions, flavor_id: str, image_id: str | None) -> None:
-    """Raise :class:`Invalid` for definitions of a zone parent that this zone cannot use."""
+    """Raise :class:`Invalid` if this zone cannot use the definitions that a zone parent sent."""
     image, keypair = definitions.image, definitions.keypair
     if (None if image is None else image.id) != image_id:
         raise Invalid(OTHERS)
@@ -52,7 +52,7 @@ def check(definitions: Definitions, flavor_id: str, image_id: str | None) -> Non
 
 
 def check_flavor(flavor: Flavor, flavor_id: str) -> None:
-    """Raise :class:`Invalid` for a flavor of a zone parent that this zone cannot use."""
+    """Raise :class:`Invalid` if this zone cannot use the flavor that a zone parent sent."""
     if flavor.flavor_id != flavor_id:
         raise Invalid(OTHERS)
     amounts = flavor.vcpus, flavor.memory_mb, flavor.disk_gb, flavor.ephemeral_gb, flavor.swap_mb

@@ -1,7 +1,7 @@
 """Builds schedulers from the driver, filters and weighers that the settings name.
 
-Always true: an unknown name or an unusable plug-in is an error at start. If a filter were left
-out silently, servers could be placed on forbidden hosts.
+Always true: an unknown name or an unusable plug-in is an error at start. A filter is never left out
+silently, because servers could then be placed on forbidden hosts.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ leave out one of them, dedicated hosts might be open to all projects. The capaci
 included because a claim does not check the free capacity. A claim checks only that a provider has
 not changed since it was filtered."""
 TENANCY = frozenset({"AggregateMultiTenancyIsolation"})
-"""Filters that separate projects. A request cannot leave out such a filter if the settings name
-it."""
+"""Filters that separate projects. If the settings name such a filter, no request can leave it out.
+"""
 NO_LEASING = Leasing()
 """The default settings of leases. With these settings, no server is preemptible."""
 PARTS_MAX = 16
@@ -78,11 +78,11 @@ class Schedulers:
         return is_own or any(isinstance(each, plugins.Guarded) for each in used)
 
     def of(self, names: tuple[str, ...] | None) -> Scheduler:
-        """Return the scheduler with these host filters instead of the default filters.
+        """Return the scheduler that uses these host filters instead of the default filters.
 
         Raises :class:`Invalid` for an unknown name. Some filters need the number of servers on each
-        host. The host table counts servers only if a filter or weigher in the settings needs their
-        number. If it does not count them, :class:`Invalid` is raised for such a filter too.
+        host. The host table has this number only if a filter or weigher in the settings needs the
+        number. If the table lacks the number, such a filter raises :class:`Invalid` too.
         """
         if names is None:
             return self.default
@@ -95,9 +95,10 @@ class Schedulers:
         return self._of_requests[filters]
 
     def readers(self, names: tuple[str, ...] | None) -> Readers:
-        """Return the hints that the filters and weighers of a request read.
+        """Return the scheduler hints that the filters and weighers of a request read.
 
-        ``names`` are the filters that the request names. Raises the errors of :meth:`of`.
+        ``names`` has the names of the filters that the request asks for. Raises the errors of
+        :meth:`of`.
         """
         if names is None:
             return self._readers
@@ -105,9 +106,9 @@ class Schedulers:
         return hint_names.readers(filters, self._weighers, self._readers.known)
 
     def names_of(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
-        """Return the filters in force for a request that names these filters.
+        """Return the names of the filters that are in force for a request.
 
-        ``None`` means that the request does not name filters.
+        ``names`` has the filters that the request names, or is ``None`` if it names no filters.
         """
         default = self._settings.default_host_filters
         if names is None:
@@ -187,7 +188,7 @@ def rules_of(settings: Scheduling, leasing: Leasing = NO_LEASING) -> Rules:
 
 
 def filters_of(names: Iterable[str]) -> tuple[Filter, ...]:
-    """Return the filters with these names, and the filters that are always in force."""
+    """Return the filters with these names, and also the filters that are always in force."""
     in_force = dict.fromkeys((FORCED_HOST, *names, *ALWAYS))
     noun = "host filter"
     return tuple(
@@ -199,7 +200,7 @@ def filters_of(names: Iterable[str]) -> tuple[Filter, ...]:
 def multipliers_of(settings: Scheduling) -> dict[str, float]:
     """Return the multipliers of the weighers in the settings, by the weigher's name.
 
-    If the settings name a set of weighers, the result has the weighers in the set.
+    If the settings name a set of weighers, the result has each weigher in the set.
     """
     multipliers: dict[str, float] = {}
     for name in settings.default_host_weighers:

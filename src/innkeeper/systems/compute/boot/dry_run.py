@@ -1,8 +1,8 @@
 """Decide like a boot, but claim nothing, for build plans and explanations.
 
 Always true: a request that a boot would refuse is refused with the same message. The host table is
-unchanged afterwards. If a plug-in fails, :class:`PluginFailed` is raised, whereas a boot would
-create servers in ERROR.
+unchanged afterwards. Exception: if a plug-in fails, a boot creates servers in ERROR, but this
+module raises :class:`PluginFailed`.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ class Question:
 class Explained:
     """The explanation, and the recording of the decision if one was requested.
 
-    ``placed`` has the weights of the hosts that were found, even if there are too few. ``unknown``
-    is the error about a requested host or availability zone that only another zone may have.
+    ``placed`` has the weights of the hosts that were found, even if too few hosts were found.
+    ``unknown`` is the error about a requested host or availability zone that only another zone may
+    have.
     """
 
     explanation: Explanation
@@ -54,16 +55,16 @@ class Explained:
 
 
 def plan(tx: Tx, context: DecisionContext, request: BootRequest) -> ZonePlan:
-    """Return a planned server for each server id of a request.
+    """Return planned servers for the server ids of a request.
 
-    A server gets its id when the client boots it with its entry of the plan. If too few hosts are
-    found, there are fewer planned servers than ids.
+    The client later boots each planned server with an entry of the plan. The booted server has the
+    planned id. If too few hosts are found, the result is shorter than the list of ids.
     """
     return plan_resolved(tx, context, RequestResolver(tx, context, [request]).resolve(request))
 
 
 def plan_resolved(tx: Tx, context: DecisionContext, resolved: ResolvedRequest) -> ZonePlan:
-    """Do what :func:`plan` does, for a request that was looked up already."""
+    """Return planned servers, like :func:`plan`, for a request that is already looked up."""
     request = resolved.request
     made = context.decide(context.schedulers.of(resolved.filters), resolved.spec)
     depletion.undo(context.follower.table, resolved.spec, made)

@@ -1,8 +1,10 @@
 """Check and open the sealed entries of build plans, which clients send to boot servers.
 
-Always true: an entry boots one server at most. The entry contains the server's id. At a second use
-of the entry, the row with this id is found, even if the server was deleted. A boot with an entry
-repeats all checks of the plan, but only for the entry's host.
+An entry is one item of a build plan: a server id and a host, encrypted and signed for the client.
+
+Always true: an entry boots one server at most. At a second use of the entry, a server's row with
+this id exists, even if the server was deleted. A boot with an entry repeats all checks of the plan,
+but only for the entry's host.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from innkeeper.systems.zones.sealing import NotOurs, Sealer
 
 
 class EntryUsed(AlreadyExists):
-    """The server of an entry already exists, or has been deleted."""
+    """The server of a build plan's entry already exists, or has been deleted."""
 
     def __init__(self, server_id: str) -> None:
         super().__init__(
@@ -30,7 +32,7 @@ class EntryUsed(AlreadyExists):
 
 
 class EntryExpired(Conflict):
-    """An entry could be opened, but has expired."""
+    """An entry of a build plan is valid, but has expired."""
 
     def __init__(self, expired_at: datetime) -> None:
         moment = expired_at.replace(microsecond=0).isoformat()
@@ -40,10 +42,12 @@ class EntryExpired(Conflict):
 
 
 class EntryStale(Conflict):
-    """The host of an entry no longer takes the server. ``why`` is shown only to operators.
+    """The host of a build plan's entry no longer takes the server.
 
-    The client does not learn which filter refused the host. Otherwise a client with enough entries
-    could monitor the state of each host.
+    ``why`` is shown only to operators.
+
+    The client does not learn which filter refused the host. If a client learned this, it could
+    monitor the state of each host with enough entries.
     """
 
     def __init__(self, why: str) -> None:
@@ -54,9 +58,11 @@ class EntryStale(Conflict):
 
 
 def scope_of(request: BootRequest) -> EntryScope:
-    """Return the scope to which the entries of a request are bound.
+    """Return the scope of a request.
 
-    An entry is bound to the project and to all parameters that affect the choice of a host. Other
+    An entry of a build plan is valid only for requests of the same scope.
+
+    The scope depends on the project and on all parameters that affect the choice of a host. Other
     parameters, such as name and metadata, may differ between the servers of a plan.
     """
     requested = {
@@ -72,7 +78,7 @@ def scope_of(request: BootRequest) -> EntryScope:
 def found(request: BootRequest, sealer: Sealer | None, text: str) -> Opened:
     """Return the content of a sealed entry that a client presents.
 
-    Raises :class:`Invalid` for a request for several servers, and the errors of
+    Raises :class:`Invalid` if the request is for several servers. Also raises the errors of
     :meth:`Sealer.open`.
     """
     if request.count_max > 1:
@@ -85,8 +91,8 @@ def found(request: BootRequest, sealer: Sealer | None, text: str) -> Opened:
 def with_entry(request: BootRequest, entry: Opened) -> BootRequest:
     """Return the request, restricted to the server and the host of an opened entry.
 
-    The expiry is checked later. A client that lost the response may repeat the request after the
-    entry has expired. This client must learn the id of its server.
+    The expiry of the entry is checked later. A client that lost the response may repeat the request
+    after the entry has expired. Such a client must still learn the id of its server.
     """
     assert isinstance(entry.place, Destination), "the host is in this zone"
     return replace(
@@ -98,5 +104,5 @@ def with_entry(request: BootRequest, entry: Opened) -> BootRequest:
 
 
 def server_id_of(text: str) -> ServerId:
-    """Return the id of the server of a child zone's entry. An entry always gets the same id."""
+    """Return the id of the server for a child zone's entry. The same entry gives the same id."""
     return ServerId(str(uuid5(NAMESPACE_OID, text)))

@@ -1,8 +1,8 @@
-"""Boot the servers of the entries that a zone parent presents in one request.
+"""Boot the servers of all build plan entries that a zone parent sends in one request.
 
-The entries of one request have the same flavor, image and project. So one decision checks all their
-hosts, and one claim commits them. An entry whose host does not take the server in this common
-decision gets a separate decision.
+The entries of one request have the same flavor, image and project. So one decision checks the hosts
+of all entries, and one claim commits all servers. If a host does not take its server in this common
+decision, a separate decision is made for the server's entry.
 
 Always true: the outcome of an entry is the same as if the entries had come in separate requests,
 one after the other.
@@ -33,9 +33,10 @@ Outcomes = dict[ServerId, Booted | Refusal]
 
 
 def boot_entries(tx: Tx, context: DecisionContext, request: BootRequest) -> Outcomes:
-    """Boot as many servers of a request's entries as possible with one decision.
+    """Boot servers of build plan entries with one decision, as many as possible.
 
-    The result lacks the entries that need separate decisions. See :func:`alone`.
+    The result lacks the entries that need separate decisions. The caller boots these entries with
+    the requests of :func:`alone`.
     """
     outcomes: Outcomes = {}
     if not _have_one_decision(context, request):
@@ -86,7 +87,7 @@ def _part(request: BootRequest, entries: Sequence[EntryBoot]) -> BootRequest:
 
 
 def _have_one_decision(context: DecisionContext, request: BootRequest) -> bool:
-    """Return whether one decision can check all entries, and no separate records are needed."""
+    """Return True if one decision can check all entries, and no separate records are needed."""
     # A hint may name a server group, whose rule changes with each server that joins it.
     return (
         not request.hints
@@ -104,7 +105,7 @@ def _distinct(entries: Sequence[EntryBoot]) -> list[EntryBoot]:
 def _planned(
     context: DecisionContext, resolver: RequestResolver, request: BootRequest
 ) -> PendingBoot | None:
-    """Return a plan with the entries whose hosts take the servers, or ``None`` without any."""
+    """Return a plan with the entries whose hosts take the servers, or ``None`` if no host does."""
     try:
         resolved = resolver.resolve(request)
         if resolved.request.count_max < request.count_max:
@@ -115,7 +116,7 @@ def _planned(
         plugins.log(failure)
         return None
     except Refusal:
-        # Each entry gets the error in its own decision.
+        # Each entry then gets the error in a separate decision.
         return None
     if not found.places:
         return None

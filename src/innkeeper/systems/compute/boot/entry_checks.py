@@ -1,7 +1,9 @@
-"""Check that boots may use their entries of build plans, with one lookup for a whole batch.
+"""Check that boot requests may use their entries of build plans, with one lookup for all.
 
-Always true: the checks use the state of the transaction before any request of the batch is written.
-If several requests of a batch use the same entry, the caller must handle this.
+A batch is the requests that one transaction handles together.
+
+Always true: the checks use the state before any request of the batch is written. The caller must
+handle the case that several requests of a batch use the same entry.
 """
 
 from __future__ import annotations
@@ -44,10 +46,10 @@ class EntryChecks:
         self._providers = hosts.provider_uuids_by_name(tx, {each.host for each in places})
 
     def check(self, request: BootRequest) -> None:
-        """Raise an error unless the request may use its entry, if it has one.
+        """Raise an error if the request has an entry of a build plan but may not use the entry.
 
-        Raises :class:`EntryUsed`, :class:`EntryExpired`, and :class:`EntryStale` if the host no
-        longer exists.
+        Raises :class:`EntryUsed` for a used entry and :class:`EntryExpired` for an expired entry.
+        Raises :class:`EntryStale` if the entry's host no longer exists.
         """
         if request.destination is not None:
             entry_id, until = request.entry_id, request.expires_at
@@ -64,8 +66,9 @@ class EntryChecks:
         expires_at: datetime | None,
         now: datetime,
     ) -> None:
-        # This check comes before the check of the expiry. Otherwise a client with a used entry
-        # would be told to ask for another plan, and would boot a second server.
+        # This check comes before the check of the expiry. If the order were reversed, the error
+        # would tell a client with a used entry to ask for another plan. The client would then boot
+        # a second server.
         if destination.server_id in self._known:
             raise EntryUsed(destination.server_id)
         if entry_id is not None:
@@ -75,4 +78,4 @@ class EntryChecks:
         if expires_at is not None and now >= expires_at:
             raise EntryExpired(expires_at)
         if self._providers.get(destination.host) != destination.provider_uuid:
-            raise EntryStale(f"The host {destination.host} no longer exists.")
+            raise EntryStale(f"Host {destination.host} no longer exists.")

@@ -32,10 +32,11 @@ T = TypeVar("T")
 
 
 class BootExecutor:
-    """Implements :class:`innkeeper.engine.executor.Executor`. Only one thread at a time uses it.
+    """Implements :class:`innkeeper.engine.executor.Executor`.
 
-    Plans made ahead wait from :meth:`plan_ahead` until the next call of another method. If this
-    method is :meth:`boot`, it uses the plans. Every other method undoes them first.
+    Only one thread at a time may use an executor. :meth:`plan_ahead` makes plans before the
+    transaction of their boots. If the next other call is :meth:`boot`, these plans are used. Every
+    other method first undoes the plans.
     """
 
     def __init__(
@@ -72,9 +73,9 @@ class BootExecutor:
         """Decide on all requests, write their servers, and return one outcome for each request.
 
         Several requests may have the same entry of a build plan. Only one of these requests is
-        booted. If this boot succeeds, the other requests get :class:`EntryUsed`. Otherwise, they
-        get the same refusal. A lookup of the server's row would not find these duplicates, because
-        the requests share one commit.
+        booted. If this boot succeeds, the other requests get :class:`EntryUsed`. If this boot is
+        refused, the other requests get the same refusal. Looking up the server's row would not
+        detect the duplicates, because all requests share one commit.
         """
         self._catch_up(tx, requests[0].now)
         if all(each.destination is None for each in requests):
@@ -87,15 +88,15 @@ class BootExecutor:
 
     @property
     def may_plan_ahead(self) -> bool:
-        """Whether the settings allow boots to be planned ahead."""
+        """True if the settings allow this executor to plan boots ahead."""
         return self._ahead.is_possible
 
     def plan_ahead(self, request: BootRequest) -> bool:
-        """Plan a boot ahead, after all boots that were planned ahead so far.
+        """Plan a boot before its transaction, after all boots that were planned ahead so far.
 
         The table must show the last transaction, which may still be uncommitted. Returns False if
-        the boot cannot be planned ahead. No later request may then be planned ahead, because the
-        table lacks the amounts of this boot.
+        the boot cannot be planned ahead. After False, no later request may be planned ahead,
+        because the host table lacks the amounts of this boot.
         """
         return plan_ahead(self._context, request, self._ahead)
 
@@ -104,9 +105,11 @@ class BootExecutor:
         return self._ahead.used, self._ahead.undone
 
     def boot_entries(self, tx: Tx, request: BootRequest) -> Outcomes:
-        """Boot the servers of a zone parent's entries, and return the outcome of each server.
+        """Boot the servers of a zone parent's build plan entries.
 
-        Without entries, this zone chooses the hosts. The result then lacks the servers that get no
+        Return the outcome of each server.
+
+        Without entries, this zone chooses the hosts, and the result lacks the servers that get no
         host.
         """
         self._ahead.undo()
@@ -134,8 +137,9 @@ class BootExecutor:
                 tx, self._context, [requests[i] for i in first.values()], self._ahead
             )
             outcomes |= zip(first.values(), answers, strict=True)
-            # After an Invalid request, the next request with the same entry is tried. The entry may
-            # be valid, and only the request may have an error, such as an unknown key pair.
+            # If the first request with an entry is Invalid, the next request with this entry is
+            # tried. The entry may be valid although the request has an error, such as an unknown
+            # key pair.
             decided = {ids for ids, i in first.items() if not isinstance(outcomes[i], Invalid)}
             left = [i for i in waiting if i not in outcomes]
             for i in left:
@@ -147,9 +151,9 @@ class BootExecutor:
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
         """Return the outcome of a request that an earlier commit wrote, or ``None``.
 
-        A commit may succeed although it raised an error, if the connection broke before the
-        confirmation. Server ids are chosen before the first attempt. So the rows with these ids
-        show whether an attempt succeeded.
+        If the connection breaks before the confirmation, a commit raises an error although it may
+        have succeeded. Server ids are chosen before the first attempt. So the rows with these ids
+        show that an attempt succeeded.
         """
         known = servers.ever_known(tx, request.server_ids)
         server_ids = tuple(each for each in request.server_ids if each in known)
@@ -166,7 +170,7 @@ class BootExecutor:
         return Booted(first.batch_id, server_ids, fault)
 
     def explain(self, tx: Tx, question: Question) -> Explained:
-        """Decide without writing, and explain the decision. Raises the refusals of a boot."""
+        """Decide without writing, and explain the decision. Raises the same refusals as a boot."""
         self._ahead.undo()
         self._catch_up(tx, question.request.now)
         with _failures_logged():
@@ -175,8 +179,8 @@ class BootExecutor:
     def decide(self, tx: Tx, work: Callable[[Tx, DecisionContext], T], now: datetime) -> T:
         """Call ``work`` with an up-to-date decision context, and return its result.
 
-        The host table of the context shows what ``tx`` sees. ``work`` must leave the table
-        unchanged. The next decision reads what ``work`` wrote to the store.
+        The host table of the context shows what ``tx`` sees. ``work`` must leave this table
+        unchanged. The next decision reads from the database what ``work`` wrote.
         """
         self._ahead.undo()
         self._catch_up(tx, now)
@@ -189,14 +193,15 @@ class BootExecutor:
         self.follower.catch_up(tx)
 
     def forget(self) -> None:
-        """Undo the changes that a transaction made to the host table before its rollback."""
-        # The plans were made on top of these changes.
+        """Undo the changes that a transaction made to the host table, because it is rolled back."""
+        # The plans made ahead assume these changes, so the plans are undone first.
         self._ahead.undo()
         self.follower.forget()
 
     def _catch_up(self, tx: Tx, now: datetime) -> None:
-        # A claim checks only that amounts are free. It would not detect that another process
-        # disabled a host, moved it to another availability zone, or freed capacity on it.
+        # A claim checks only that amounts are free. A claim would not detect that another process
+        # disabled a host, moved the host to another availability zone, or freed capacity on the
+        # host.
         self.follower.catch_up(tx)
         if self.follower.table.host_count:
             # Most zones with child zones have no hosts, so they have no heartbeats to read.
@@ -246,7 +251,7 @@ def _log(request: BootRequest, outcome: Booted | Refusal) -> None:
         "no_valid_host",
         request_id=request.request_id,
         batch_id=outcome.batch_id,
-        # Only operators read the log, and they may know how many hosts are dedicated.
+        # Only operators read the log. Operators may know how many hosts are dedicated.
         fault=outcome.counted_fault or outcome.fault,
         **details,
     )

@@ -1,7 +1,7 @@
 """Loads the filters, weighers, drivers and resource types of leases that the settings name.
 
-Always true: it is an error if a name cannot be found, or if the object found lacks a required
-member.
+Always true: a name that cannot be found is an error. A found object without a required member is an
+error too.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def named(
 
 
 def complete(noun: str, name: str, found: Any, kind: type) -> Any:
-    """Return what was found, or raise :class:`NamesNothing` if it lacks members of a protocol."""
+    """Return ``found``, or raise :class:`NamesNothing` if it lacks members of the protocol."""
     required = [*kind.__annotations__, *(each for each in vars(kind) if each[0] != "_")]
     lacking = [each for each in dict.fromkeys(required) if not hasattr(found, each)]
     if lacking:

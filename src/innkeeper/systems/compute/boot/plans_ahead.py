@@ -1,13 +1,13 @@
-"""Plans waiting boots on the host table, while the batch before them is written to the store.
+"""Plans waiting boots on the host table, while earlier boots are written to the database.
 
-Always true: a plan made ahead is used only if the boot would get the same plan now. For this, the
-request spec, the host table, and the decisions before this plan must be the same. All other plans
-made ahead are undone before anything else reads or edits the table. So no outcome depends on
-whether a boot was planned ahead.
+Always true: a plan made ahead is used only if the boot would get the same plan now. The request
+spec, the host table, and the decisions before the plan must then be the same. All other plans made
+ahead are undone before anything else reads or edits the table. So planning ahead changes no
+outcome.
 
-Planning ahead reads nothing from the database. It expects the same request spec as for an earlier
-request that asked for the same. The transaction of the boot resolves the request as always, and
-compares the specs.
+Planning ahead reads nothing from the database. The plan uses the request spec of an earlier request
+for the same servers. Later, the transaction of the boot resolves the request as usual, and compares
+the two specs.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ from innkeeper.systems.compute.boot.decisions import DecisionRecord
 from innkeeper.systems.compute.boot.resolved_requests import RequestKey, ResolvedRequest, key_of
 
 RESOLVED_MAX = 256
-"""The maximum number of resolved requests that are kept. Each needs less than a kilobyte."""
+"""The maximum number of resolved requests that are kept. Each request needs less than a kilobyte.
+"""
 
 
 class PlanAhead(msgspec.Struct, frozen=True):
     """The plan of one request, the record of the decision, and the decision's input.
 
-    ``hearing`` has the heartbeats and reports that the table knew. If the plan ``is_placed``, its
-    amounts are subtracted from the table, and the generations of its providers are advanced.
+    ``hearing`` has the times of heartbeats and reports in the table when the plan was made. If
+    ``is_placed`` is True, the plan's amounts are subtracted from the table, and the generations of
+    the plan's providers are advanced.
     """
 
     spec: RequestSpec
@@ -54,7 +56,8 @@ class PlansAhead:
 
     def __init__(self, context: DecisionContext) -> None:
         self._context = context
-        # A recorder keeps each decision, and a plug-in may keep any data. This cannot be undone.
+        # A recorder keeps each decision, and a plug-in may keep any data. What they keep cannot be
+        # undone.
         self.is_possible = not (context.recorder.is_on or context.schedulers.has_plugins)
         self._waiting: deque[PlanAhead] = deque()
         self._resolved: dict[RequestKey, ResolvedRequest] = {}
@@ -71,7 +74,7 @@ class PlansAhead:
             del self._resolved[next(iter(self._resolved))]
 
     def expected(self, request: BootRequest) -> ResolvedRequest | None:
-        """Return what the request will probably resolve to, or ``None`` if that is unknown."""
+        """Return the expected resolved form of a request, or ``None`` if no form is known."""
         asked = key_of(request)
         known = None if asked is None else self._resolved.get(asked)
         if known is None:
@@ -88,10 +91,10 @@ class PlansAhead:
         self._waiting.append(made)
 
     def take(self, resolved: ResolvedRequest) -> PlanAhead | None:
-        """Return the first waiting plan, and count it as used, if it was made for this request.
+        """Return the first waiting plan, if it was made for this request. It then counts as used.
 
-        If it was made for another request or from other input, undo all plans made ahead, and
-        return ``None``.
+        If the first plan was made for another request or from other input, undo all plans made
+        ahead, and return ``None``.
         """
         if not self._waiting:
             return None
@@ -129,5 +132,5 @@ class PlansAhead:
 
 
 def _hearing(table: HostTable, spec: RequestSpec) -> object:
-    """Return what filters know of heartbeats and reports. They do not change rows of the table."""
+    """Return the times of heartbeats and reports in the table. No change row announces them."""
     return compute.stamp(table, spec), freshness.stamp(table, spec)

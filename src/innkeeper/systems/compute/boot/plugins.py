@@ -1,6 +1,6 @@
 """Catches failures of the operator's own plug-ins.
 
-The guards here wrap filters, weighers and drivers.
+A guard is an object of this module that wraps a filter, weigher or driver.
 
 Always true: if a guarded plug-in fails or returns an invalid value, :class:`PluginFailed` with its
 name is raised, and no decision is made. Only failures of the explaining methods (``missing``,
@@ -37,8 +37,8 @@ FACTS = ("NAME", "REASON", "READS", "AGGREGATE_KEY", "NEEDS_SERVERS", "HINTS")
 NUMBERS = "biuf"
 """NumPy's dtype kinds that count as numbers: booleans, integers and floats."""
 PLUGIN_ERRORS = (Exception, SystemExit)
-"""The errors of plug-ins that are caught. Some libraries call ``sys.exit`` on bad input, which
-would end the process in the middle of a decision."""
+"""The errors of plug-ins that are caught. ``SystemExit`` is one of them, because some libraries
+call ``sys.exit`` on bad input. The process would otherwise end in the middle of a decision."""
 TRIAL_AMOUNTS = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
 
 
@@ -47,9 +47,9 @@ class WrongAnswer(TypeError):
 
 
 class Guard:
-    """Turns every error in a ``with`` block into :class:`PluginFailed`.
+    """Turns the errors in a ``with`` block into :class:`PluginFailed`.
 
-    Errors of the types to pass on are not changed.
+    Exception: errors of the types to pass on are raised unchanged.
     """
 
     def __init__(
@@ -182,10 +182,7 @@ def _kind(answer: Any) -> str:
 
 
 def _count(hosts: HostTable, rows: Rows) -> int:
-    """Return the number of rows that an array must have.
-
-    This works for any table with ``host_count`` rows.
-    """
+    """Return the number of rows that an array must have: the ``host_count`` of the table."""
     return len(range(hosts.host_count)[rows]) if isinstance(rows, slice) else int(rows.size)
 
 
@@ -227,7 +224,7 @@ def _admits(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> 
 
 def _stamp(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
     stamp = answer.tobytes() if isinstance(answer, np.ndarray) else frozen(answer)
-    # Stamps are compared with earlier ones. Values that are not hashable may compare wrongly.
+    # A stamp is compared with earlier stamps. Values that are not hashable may compare wrongly.
     hash(stamp)
     return stamp
 
@@ -269,7 +266,7 @@ class GuardedDriver:
 
 
 def why_unusable(found: Any) -> str | None:
-    """Return why a filter or weigher cannot be used, or ``None`` if it can.
+    """Return why a filter or weigher cannot be used, or ``None`` for a usable object.
 
     The result continues a sentence that begins with the plug-in's name. The fields in ``READS``
     must exist, ``HINTS`` must be a tuple of names, and the methods must work without hosts.

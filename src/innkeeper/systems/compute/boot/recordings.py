@@ -48,11 +48,17 @@ class Recorder:
         return self._setting in ("all", "failed")
 
     def before(self, table: HostTable) -> Moment | None:
-        """Return a copy of the table from before a decision, if every decision is recorded."""
+        """Return a copy of the table before a decision, or ``None`` if it is not needed.
+
+        The setting ``record_decisions`` must be "all".
+        """
         return recording.copy_of(table) if self._setting == "all" else None
 
     def after_failure(self, table: HostTable) -> Moment | None:
-        """Return a copy of the table after a decision was undone, if failures are recorded."""
+        """Return a copy of the table after a decision was undone, or ``None`` if it is not needed.
+
+        The setting ``record_decisions`` must be "failed".
+        """
         return recording.copy_of(table) if self._setting == "failed" else None
 
     def keep(self, request: DecisionRequest, made: BuildPlan, moment: Moment) -> None:
@@ -61,7 +67,7 @@ class Recorder:
             self._keep(self.made_of(request, made, moment))
 
     def made_of(self, request: DecisionRequest, made: BuildPlan, moment: Moment) -> Recording:
-        """Return the recording of one decision."""
+        """Build the recording of one decision."""
         settings = self._settings
         recipe = Recipe(
             driver=settings.scheduler_driver,

@@ -1,11 +1,12 @@
-"""Look up everything that a boot request, or a server that will move, refers to.
+"""Look up the objects that a boot request refers to, or that a server needs for a move.
 
 Always true: a resolved boot request has a flavor that the project may use, an image that fits the
 flavor, and an availability zone or host that exists. The request asks for no more servers than the
-project's quota allows. The earlier requests of the same batch count as usage.
+project's quota allows. The earlier requests of the same transaction count as usage.
 
-Always true: the request spec of a server to move repeats the spec of its boot. The flavor comes
-from the server's row. In the rule of the server's group, the server itself does not count.
+Always true: the request spec for a move is the same as the spec of the server's boot, except for
+the flavor, which comes from the server's row. In the rule of the server's group, the server itself
+does not count.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ Homes = Sequence[str | None]
 
 
 class RequestResolver:
-    """Resolves the requests of one batch, one after the other, with one lookup for all of them.
+    """Resolves the requests of one transaction in order, with one lookup for all requests.
 
-    After each request, the caller must report the hosts of its servers with :meth:`place`. Quotas
-    and server groups then count these servers for the next request.
+    After each request, the caller must report the hosts of its servers with :meth:`place`. For the
+    next request, quotas and server groups then count these servers.
     """
 
     def __init__(self, tx: Tx, context: DecisionContext, requests: Sequence[BootRequest]) -> None:
@@ -66,7 +67,7 @@ class RequestResolver:
         self._entries = EntryChecks(tx, requests)
         self._flavors = flavors.by_public_ids(tx, {each.flavor_id for each in requests})
         self._images = images.get_many(tx, image_ids) if image_ids else {}
-        # One mapping per flavor: the database driver then encodes it once for the whole batch.
+        # With one mapping per flavor, the database driver encodes each flavor only once.
         self._facts: dict[int, Mapping[str, Any]] = {}
         self._diskless: dict[int, Flavor] = {}
         self._demands: dict[tuple[int, int], Demands] = {}
@@ -79,11 +80,11 @@ class RequestResolver:
         """The first resolved request of each kind of plain request. See :func:`key_of`."""
 
     def check_entry(self, entry: EntryBoot, now: datetime) -> None:
-        """Raise an error unless an entry of a request may be used; see :class:`EntryChecks`."""
+        """Raise an error if a build plan entry may not be used; see :class:`EntryChecks`."""
         self._entries.check_entry(entry, now)
 
     def resolve(self, request: BootRequest) -> ResolvedRequest:
-        """Look up everything that a request refers to. Raises the refusal of an invalid request."""
+        """Look up everything that a request refers to. Raises a refusal for an invalid request."""
         asked = key_of(request)
         if asked is None:
             return self._resolve(request)
@@ -94,7 +95,7 @@ class RequestResolver:
         return resolved
 
     def _like(self, known: ResolvedRequest, request: BootRequest) -> ResolvedRequest:
-        """Resolve a plain request that asks for the same as an earlier one of the batch."""
+        """Resolve a plain request that asks for the same as an earlier request of this object."""
         _check_key(self._tx, request)
         payer = payer_of(request.project_id)
         count = _allowed_count(self._limits[payer], self._usages[payer], request, known.flavor)
@@ -190,7 +191,7 @@ class RequestResolver:
     def place(self, resolved: ResolvedRequest, homes: Homes) -> None:
         """Record the hosts of a request's servers. Earlier records of the request are replaced."""
         request, flavor = resolved.request, resolved.flavor
-        # The key is a server id. Clients choose the request ids, so two of them may be equal.
+        # The key is a server id. Clients choose the request ids, so two request ids may be equal.
         key = request.server_ids[0]
         more = len(homes) - len(self._homes.get(key, ()))
         self._homes[key] = homes
@@ -236,7 +237,7 @@ class RequestResolver:
         return self._context.follower.table.dedications.automatic_of(project_id)
 
     def _group_state(self, found: GroupState, request: BootRequest) -> GroupState:
-        """Return a group as stored, plus the servers of the other requests of the batch."""
+        """Return a stored group, plus the servers of other requests that were resolved before."""
         group = self._group_states.setdefault(found.group_id, found)
         for key, homes in self._members.get(found.group_id, {}).items():
             if key != request.server_ids[0]:

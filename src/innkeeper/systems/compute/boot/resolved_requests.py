@@ -1,8 +1,8 @@
 """Resolved boot requests, and the test whether two requests resolve to the same spec.
 
-Always true: while the store stays the same, two requests with the same :data:`RequestKey` resolve
-to the same spec. Only the seed, the time, and the number of servers that the quota allows may
-differ.
+Always true: while the database does not change, two requests with the same :data:`RequestKey`
+resolve to the same spec. Exception: the seed, the time, and the number of servers that the quota
+allows may differ.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ RequestKey = tuple[str, str, str, str | None, str | None, str | None, bool]
 class ResolvedRequest(msgspec.Struct, frozen=True):
     """A boot request with everything that it refers to.
 
-    ``facts`` is the flavor as stored with a server. ``filters`` are the filters that the request
-    names instead of the default filters. ``unread`` has a message for each hint that no filter or
-    weigher reads. The hints of ``request`` are the hints that are stored with its servers.
+    ``facts`` is the flavor in the form that is stored with a server. ``filters`` are the filters
+    that the request names instead of the default filters. ``unread`` has a message for each hint
+    that no filter or weigher reads. The hints in ``request`` are stored with each server of the
+    request.
     """
 
     request: BootRequest
@@ -41,7 +42,7 @@ class ResolvedRequest(msgspec.Struct, frozen=True):
     def like(self, request: BootRequest, count: int) -> ResolvedRequest:
         """Return the resolved form of another request that asks for the same.
 
-        ``count`` is the number of servers that its quota allows.
+        ``count`` is the number of servers that the quota of the other request's project allows.
         """
         if count != request.count_max:
             request = msgspec.structs.replace(request, count_max=count)
@@ -52,10 +53,9 @@ class ResolvedRequest(msgspec.Struct, frozen=True):
 
 
 def key_of(request: BootRequest) -> RequestKey | None:
-    """Return what a plain request asks for.
+    """Return what a plain request asks for, or ``None`` for other requests.
 
-    A request is not plain if its spec depends on more than these fields. The result is then
-    ``None``.
+    The spec of a plain request depends only on the fields of the key.
     """
     is_plain = not (
         request.hints

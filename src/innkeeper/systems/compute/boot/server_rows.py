@@ -1,6 +1,6 @@
 """Write the rows of booted servers, their quota usage, group memberships and build orders.
 
-Always true: all rows of a batch are written in the transaction of its claims.
+Always true: the rows of servers are written in the transaction that claims their hosts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class NewServers(msgspec.Struct, frozen=True):
 
 
 def write(tx: Tx, batch: Sequence[NewServers]) -> None:
-    """Write all rows of the servers of a batch."""
+    """Write all rows of the servers of several requests."""
     if not batch:
         return
     new_orders: list[NewOrder] = []
@@ -104,7 +104,8 @@ def _rows(new: NewServers) -> list[dict[str, Any]]:
         }
         pcloud = new.automatic_pclouds[index] if new.automatic_pclouds else None
         if pcloud is not None:
-            # The request did not name the pcloud. The hint keeps the server there in later moves.
+            # The request did not name the pcloud. The hint keeps the server in this pcloud in later
+            # moves.
             row["hints"] = dedications.taken_in(request.hints, pcloud)
         rows.append(row)
     return rows
@@ -129,7 +130,10 @@ def _orders(tx: Tx, new: NewServers) -> list[NewOrder]:
 
 
 def _with_volumes(tx: Tx, order: NewOrder) -> NewOrder:
-    """Return a build order that lists the server's volumes. It is held until they are made."""
+    """Return a build order that lists the server's volumes.
+
+    The order is not delivered to the agent until all volumes are made.
+    """
     mine = attachments.of_servers(tx, [order.server_uuid])
     body = {**order.body, "volumes": attachments.orders_body(tx, order.server_uuid)}
     return replace(order, body=body, is_held=not volume_orders.are_made(tx, mine))

@@ -73,7 +73,7 @@ def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
     _refuse_odd_traits(traits)
     taken = {name: amount for name, amount in amounts.items() if amount > 0}
     if not taken:
-        # A server without allocations would be indistinguishable from one without a host.
+        # A server without allocations would look like a server without a host.
         raise Invalid(f"Flavor {flavor.flavor_id} requests no resources.")
     return Demands(
         taken,
@@ -85,7 +85,7 @@ def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
 
 
 def reservations_of(demanded: Demands) -> list[str]:
-    """Return the uuids of the reservations whose slots are demanded."""
+    """Return the uuids of the reservations whose slots a flavor demands."""
     found = (reservation_of_class(name) for name in demanded.amounts)
     return [each for each in found if each is not None]
 

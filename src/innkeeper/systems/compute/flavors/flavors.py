@@ -34,7 +34,7 @@ def may_use(tx: Tx, flavor: Flavor, project_id: str | None) -> bool:
 
 
 def for_resize(tx: Tx, flavor_id: str, project_id: str, *, is_admin: bool) -> Flavor:
-    """Return a flavor for a project's server. Raises :class:`Invalid` if it cannot be used."""
+    """Return a flavor for a project's server. Raises :class:`Invalid` for an unusable flavor."""
     flavor = flavors.by_public_ids(tx, [flavor_id]).get(flavor_id)
     if flavor is None or flavor.is_disabled or not (is_admin or may_use(tx, flavor, project_id)):
         raise Invalid(f"Flavor {flavor_id} could not be found.")
@@ -79,7 +79,9 @@ def describe(tx: Tx, flavor_id: str, description: str | None, *, now: datetime) 
 
 
 def _editable(tx: Tx, flavor_id: str, *, by_lease: bool = False) -> Flavor:
-    """Return a flavor. Raises :class:`Conflict` for a lease's flavor, unless the lease edits it.
+    """Return a flavor. Raises :class:`Conflict` for a lease's flavor.
+
+    Exception: the lease itself may edit its flavor.
 
     Without its flavor, nobody could use the slots of an active lease.
     """
@@ -166,7 +168,8 @@ def add_project(
 ) -> list[str]:
     """Give a project access to a flavor, and return all projects that have access.
 
-    A public flavor needs no access list. So it is rejected unless ``takes_public`` is set.
+    A public flavor needs no access list, so a public flavor is rejected. Exception: with
+    ``takes_public``, a public flavor is accepted.
     """
     flavor = get(tx, flavor_id, None, is_admin=True)
     if flavor.is_public and not takes_public:
@@ -189,7 +192,7 @@ def remove_project(tx: Tx, flavor_id: str, project_id: str) -> list[str]:
 
 
 def facts_of(flavor: Flavor) -> dict[str, Any]:
-    """Return a flavor in the form in which it is stored with a server."""
+    """Return a flavor in the form that is stored with a server."""
     return {
         "id": flavor.flavor_id,
         "name": flavor.name,
@@ -205,7 +208,7 @@ def facts_of(flavor: Flavor) -> dict[str, Any]:
 def of_facts(facts: Mapping[str, Any]) -> Flavor:
     """Return the flavor that is stored with a server.
 
-    The flavor's own row may have changed since, or have been deleted.
+    Since the boot, the flavor's own row may have been changed or deleted.
     """
     more = {name: value for name, value in facts.items() if name != "id"}
     return Flavor(id=0, flavor_id=facts["id"], **more)

@@ -2,12 +2,13 @@
 
 Always true: the aggregates of a host name at most one availability zone.
 ``hosts.availability_zone`` is this zone, or else the zone that the host's agent reports. No change
-moves a host with servers to another zone. Placement has every membership, under the aggregate's
-uuid. A change of an aggregate's hosts or metadata adds change rows for the hosts' providers in the
-same transaction. All changes to an owned aggregate are applied by its owner.
+moves a host with servers to another zone. Every membership is also in Placement, under the
+aggregate's uuid. A change of an aggregate's hosts or metadata adds change rows for the hosts'
+providers in the same transaction. An owned aggregate belongs to a pcloud, a host flavor or a lease
+pool. Its owner applies all changes to an owned aggregate.
 
-May be false: Placement has no other memberships. An operator may edit the same aggregates in
-Placement. For owned aggregates, the audit of the owner's room reports such memberships.
+May be false: Placement has only the memberships of this module. An operator may add memberships to
+the same aggregates in Placement. For owned aggregates, the owner's audit reports such memberships.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def set_metadata(
 def _apply_owners_keys(
     tx: Tx, aggregate: Aggregate, wanted: MetadataEdit, now: datetime, owners: Owners
 ) -> MetadataEdit:
-    """Let the owner apply the edit of its own keys, and return the edit of the other keys."""
+    """Let the owner apply the edit of the keys that it owns. Return the edit of all other keys."""
     owner = owned_aggregates.of(owners, aggregate)
     if owner is None:
         reserved = sorted(key for key in wanted if key.startswith(owned_aggregates.KEY_PREFIX))
@@ -149,7 +150,7 @@ def _apply_owners_keys(
 def _wanted_zone(
     tx: Tx, aggregate: Aggregate, wanted: MetadataEdit, members: Sequence[Member], cannot: str
 ) -> str | None:
-    """Return the new availability zone of the hosts, or ``None`` if the edit keeps the zone."""
+    """Return the new availability zone of the hosts, or ``None`` if the zone does not change."""
     if ZONE_KEY not in wanted:
         return None
     zone = wanted[ZONE_KEY]
@@ -200,9 +201,9 @@ def delete(tx: Tx, row: int, now: datetime, owners: Owners = NO_OWNERS) -> None:
 def add_host(tx: Tx, row: int, name: str, now: datetime, owners: Owners = NO_OWNERS) -> Aggregate:
     """Add a host to an aggregate, and thus to its availability zone.
 
-    Raises :class:`NotFound` for an unknown host or aggregate. Raises :class:`Conflict` if the host
-    is already a member, or is in an aggregate with a different zone. Also raises it if the host has
-    servers and would move to another zone.
+    Raises :class:`NotFound` for an unknown host or aggregate. Raises :class:`Conflict` in three
+    cases: the host is already a member, the host is in an aggregate with a different zone, or the
+    host has servers and would move to another zone.
     """
     host = hosts.by_names(tx, [name]).get(name)
     if host is None:
@@ -228,7 +229,7 @@ def add_host(tx: Tx, row: int, name: str, now: datetime, owners: Owners = NO_OWN
 
 
 def _move_targets(tx: Tx) -> set[str]:
-    """Return the names of the hosts on which a server may end up after an open migration."""
+    """Return the names of the hosts to which an open migration may bring a server."""
     return migrations.hosts_of(tx, OPEN - {MigrationStatus.DONE})
 
 
@@ -257,8 +258,8 @@ def remove_host(
     """Remove a host from an aggregate.
 
     The host is then in the zone of its other aggregates, or else in the zone that its agent
-    reports. Raises :class:`NotFound` if the host is not a member, and :class:`Conflict` if it has
-    servers and would move to another zone.
+    reports. Raises :class:`NotFound` if the host is not a member. Raises :class:`Conflict` if the
+    host has servers and would move to another zone.
     """
     host = hosts.by_names(tx, [name]).get(name)
     aggregate = aggregates.by_row(tx, row)

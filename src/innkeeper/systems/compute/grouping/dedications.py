@@ -32,15 +32,16 @@ from innkeeper.systems.placement import providers, ratios
 from innkeeper.systems.placement.ratios import Ratio
 
 HINT, HOST_HINT = "pcloud", "pcloud_host"
-"""The hints that name the pclouds that a server may use, and a host of one of these pclouds."""
+"""Two scheduler hints: ``HINT`` names the pclouds that a server may use. ``HOST_HINT`` names a host
+of such a pcloud."""
 UNASKED = hint_names.UNASKED
-"""The hint that is stored in addition to :data:`HINT` for a server that a pcloud took
-automatically. A server with both hints may use ordinary hosts once its project may no longer use
-the pcloud."""
+"""The hint that marks a server that a pcloud took automatically. It is stored in addition to
+:data:`HINT`. If the project of such a server may no longer use the pcloud, the server may use
+ordinary hosts."""
 RESERVATION_HINT = "reservation"
 """The scheduler hint that names a server's reservation."""
 NAME_MAX = 255
-"""The width of the name column. A longer text cannot be a name."""
+"""The width of the database column for names. A longer text cannot be a name."""
 SHOWN_MAX = 60
 """The maximum number of characters of a client's text that a refusal quotes."""
 
@@ -53,7 +54,7 @@ reservation_projects = dedications.reservation_projects
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The pclouds or the reservation that a server requests, and that its project may use."""
+    """The pclouds or the reservation that a server requests and that its project may use."""
 
     pclouds: tuple[str, ...] = ()
     reservation: str | None = None
@@ -113,10 +114,10 @@ def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
 
 
 def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wanted | None]:
-    """Return the requested pclouds and reservation for each of these pairs of (hints, project id).
+    """Return one item for each pair of (hints, project id): the requested dedicated hosts.
 
-    An item is ``None`` if the project may not use the reservation in the hints, or none of the
-    pclouds in the hints.
+    An item is ``None`` if the project may not use the reservation in the hints. An item is also
+    ``None`` if the hints name pclouds, but the project may use none of these pclouds.
     """
     named_by = [named(each) for each, _ in hints]
     reserved = [named_reservation(each) for each, _ in hints]
@@ -143,8 +144,8 @@ def taken_in(hints: Mapping[str, Any], pcloud: str) -> dict[str, Any]:
 def still_bound(tx: Tx, hints: Mapping[str, Any], project_id: str) -> Mapping[str, Any]:
     """Return the hints that still apply to a server without a host.
 
-    A pcloud may have taken the server automatically. Its hint no longer applies once the project
-    may no longer use the pcloud. The hint for a pcloud that the client requested still applies.
+    The hint for a pcloud that the client requested always applies. The hint for a pcloud that took
+    the server automatically applies only while the project may use this pcloud.
     """
     if hints.get(UNASKED) is not True or wanted_by(tx, [(hints, project_id)]) != [None]:
         return hints
@@ -159,7 +160,8 @@ def takes(host: Host, wanted: Wanted) -> bool:
     if not wanted.is_any:
         return host.dedication is None
     if wanted.reservation is not None and wanted.pclouds:
-        # No host belongs to a pcloud and a reservation. New requests that name both are refused.
+        # No host belongs both to a pcloud and to a reservation. New requests that name both a
+        # pcloud and a reservation are refused.
         return False
     if wanted.reservation is not None:
         return host.dedication == Dedication.LEASED and host.dedicated_to == wanted.reservation
@@ -178,7 +180,7 @@ def why_not_free(host: Host) -> str | None:
 
 
 def why_down(host: Host) -> str | None:
-    """Return why a host cannot be dedicated if it is forced down, or ``None`` for other hosts.
+    """Return why a forced-down host cannot be dedicated, or ``None`` for all other hosts.
 
     A host whose agent is down can be dedicated, because the agent may soon be up again.
     """
@@ -228,22 +230,23 @@ def empty_among(tx: Tx, some: Sequence[Host]) -> set[int]:
 def without_servers(tx: Tx, names: Collection[str]) -> set[str]:
     """Return the names of the hosts without servers among these hosts.
 
-    A host without servers may still not be empty, see :func:`why_not_empty`.
+    A host without servers is not necessarily empty, see :func:`why_not_empty`.
     """
     counts = hosts.server_counts(tx, names)
     return {name for name in names if not counts.get(name, (0, 0))[0]}
 
 
 def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -> None:
-    """Set the allocation ratios of a host by class. Other classes get their own ratios back.
+    """Set the allocation ratios of a host by class.
 
-    ``max_unit`` never exceeds the total, even with a ratio above 1.
+    All other classes get back the ratios that the agent reported. ``max_unit`` never exceeds the
+    total, even with a ratio above 1.
     """
     kept = host.kept_ratios or {}
     if not kept and not wanted:
         return
     present = ratios.inventories(tx, host.provider_id)
-    # The totals of these classes may have changed since their own ratios were stored.
+    # The totals of these classes may have changed since the agent's ratios were stored.
     back = {
         name: Ratio(each.ratio, each.max_unit or present[name].total or 1)
         for name, each in kept.items()
@@ -322,8 +325,8 @@ def reservation_named(tx: Tx, named: str, project_id: str, now: datetime) -> str
 
     If ``named`` is an id, return this id, even if no reservation has it. Otherwise, look for the
     name among the project's leases that have not ended. If none has the name, look among the leases
-    that other projects share with the project. In this order, no other project can redirect the
-    servers.
+    that other projects share with the project. Because of this order, no other project can redirect
+    the servers with a lease of the same name.
 
     Raises :class:`Invalid` for unknown and ambiguous names, and for a lease with several
     reservations.
@@ -357,13 +360,13 @@ def reservation_named(tx: Tx, named: str, project_id: str, now: datetime) -> str
 
 
 def _is_name(text: str) -> bool:
-    """Return whether a text could be a name. Some databases reject queries for other texts."""
+    """Return True if a text could be a name. Some databases reject queries for other texts."""
     is_text = text.isascii() or not any("\ud800" <= each <= "\udfff" for each in text)
     return 0 < len(text) <= NAME_MAX and "\0" not in text and is_text
 
 
 def _listed(uuids: Sequence[str]) -> str:
-    """Return the first few ids as a text, because a project may be able to use many pclouds."""
+    """Return the first few ids as a text. There may be too many ids for a message."""
     shown = ", ".join(uuids[: dedications.NAMED_MAX])
     return shown + (", and others" if len(uuids) > dedications.NAMED_MAX else "")
 

@@ -5,8 +5,8 @@ transaction that writes the server, or that records the server of a child zone. 
 does not affect its servers.
 
 A zone parent describes its groups with each request. This zone stores such a group when the first
-server joins it, so that later moves follow its policy. Several zone parents of one tree can use the
-same group, if they know the group's key.
+server joins it, so that later moves follow its policy. If several zone parents of one tree know a
+group's key, they can use the same group.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def get(tx: Tx, uuid: str) -> ServerGroup:
 
 
 def unknown(uuid: str) -> NotFound:
-    """Return the refusal for a group that does not exist or belongs to another project."""
+    """Return the error for a group that does not exist or that belongs to another project."""
     return NotFound(f"Server group {uuid} could not be found.")
 
 
@@ -121,12 +121,12 @@ def rule_for(tx: Tx, uuid: str, project_id: str) -> GroupState:
 
 
 def of_parent(tx: Tx, told: GroupDefinition) -> ServerGroup | None:
-    """Return a zone parent's group as this zone stores it, or ``None`` before its first member."""
+    """Return the stored group of a zone parent, or ``None`` if no member has joined it here."""
     return server_groups.by_uuid(tx, told.uuid)
 
 
 def state_of_parent(tx: Tx, told: GroupDefinition) -> GroupState:
-    """Return the state of a zone parent's group in this zone and the zones below it."""
+    """Return the state of a zone parent's group in this zone and in its child zones."""
     group = of_parent(tx, told)
     if group is None:
         most = told.servers_per_host_max or 1
@@ -142,7 +142,7 @@ def state_of_parent(tx: Tx, told: GroupDefinition) -> GroupState:
 def store_of_parent(
     tx: Tx, told: GroupDefinition, project_id: str, user_id: str, now: datetime
 ) -> None:
-    """Store a zone parent's group, unless it is stored already, so that servers can join it."""
+    """Store a zone parent's group if it is not stored, so that servers can join the group."""
     if of_parent(tx, told) is None:
         most = told.servers_per_host_max
         server_groups.add(
@@ -154,15 +154,15 @@ def store_of_parent(
 
 
 def prune_of_parents(tx: Tx, now: datetime) -> int:
-    """Delete the groups of zone parents that lost their last member. Return their number."""
+    """Delete zone parents' groups that have had no member for a while. Return their number."""
     return server_groups.prune_of_parents(tx, now - EMPTY_FOR)
 
 
 def rule_of(tx: Tx, server_uuid: str) -> GroupState | None:
     """Return the state of a server's group, or ``None`` if the server is in no group.
 
-    The state does not include the server itself. This state is used for moves, in which the
-    server's current host does not count.
+    The state does not count the server itself. The state is for moves, in which the server's
+    current host does not matter.
     """
     group = server_groups.of_server(tx, server_uuid)
     return None if group is None else state(tx, group, but=server_uuid)
@@ -174,7 +174,7 @@ def state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
     placed = {host: number for host, number in counts.items() if host is not None}
     ahead = server_groups.hosts_ahead(tx, group.id, but)
     if group.policy == GroupPolicy.ANTI_AFFINITY:
-        # A moving member counts on both of its hosts, because it may end up on either.
+        # A moving member counts on its source and on its destination, because the move may fail.
         for host in ahead:
             placed[host] = placed.get(host, 0) + 1
     below = sum(server_groups.counts_below(tx, group.id, but).values())
@@ -191,8 +191,8 @@ def state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
 def joined(group_state: GroupState, hosts: Iterable[str | None]) -> GroupState:
     """Return a group's state with one more member on each of these hosts.
 
-    ``None`` is a member without a host. The requests of one batch need this function, because the
-    members from its earlier requests are not written yet.
+    ``None`` is a member without a host. Callers need this function for members that are placed, but
+    not written yet.
     """
     placed = dict(group_state.rule.members)
     more = 0

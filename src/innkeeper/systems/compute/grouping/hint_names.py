@@ -1,8 +1,8 @@
-"""Check the names of scheduler hints: whether they are known, read by a filter, or misspelt.
+"""Check the names of scheduler hints: are they known, read by a filter, or misspelt?
 
 Always true: a new request with a known hint that no filter reads is refused. A misspelt name is
-refused too, because a server with a misspelt ``pcloud`` could be placed anywhere. Other names
-are accepted, because clients of other clouds send their own hints.
+refused too, because a server with a misspelt ``pcloud`` could be placed anywhere. Other names are
+accepted, because clients of other clouds send their own hints.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 FILTER_HINTS = ("filter", "filters")
 """The hints that name the host filters of a request. A policy rule restricts their use."""
 UNASKED = "pcloud_unasked"
-"""The hint that is stored in addition to ``pcloud`` if the service wrote ``pcloud`` itself. See
+"""The hint that is stored in addition to ``pcloud`` if the client did not send ``pcloud``. See
 ``dedications.UNASKED``."""
 OF_ALL = frozenset({*FILTER_HINTS, UNASKED})
-"""The hints that are always read, independent of the filters in force."""
+"""The hints that are always read, whatever filters are in force."""
 OF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "group": ("group",),
     "same_hosts": ("same_host",),
@@ -32,15 +32,15 @@ OF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "pcloud_host": ("pcloud_host",),
     "reservation": ("reservation",),
 }
-"""The hints that set each field of the request spec. A filter that reads a field also reads its
-hints."""
+"""The hints that set each field of the request spec. A filter that reads a field also reads the
+field's hints."""
 LETTERS_MAX = 2
-"""The maximum number of wrong letters in a name that counts as misspelt.
-
-Fewer than half of the known name's letters may be wrong: ``city`` is not a misspelt ``cidr``."""
+"""The maximum number of wrong letters in a misspelt name. A name with more wrong letters is a
+different name. A name is also different if half of the letters are wrong: ``city`` is not a
+misspelt ``cidr``."""
 ISOLATING = ("pcloud", "reservation")
-"""The hints that keep other projects' servers away. A longer name that contains one of them, such
-as ``pcloud_id``, counts as misspelt."""
+"""The hints that keep other projects' servers away. A longer name that contains such a hint counts
+as misspelt, for example ``pcloud_id``."""
 SHOWN_MAX = 60
 NOT_READ = "not read by any filter"
 
@@ -51,7 +51,7 @@ class Readers:
 
     ``by_filters`` are the hints that filters read. ``read`` also includes the hints that weighers
     read. ``of_any`` names the plug-ins that may read any hint. ``known`` lists all readers of each
-    known hint, including readers that are not in force.
+    known hint, even readers that are not in force.
     """
 
     by_filters: frozenset[str]
@@ -136,8 +136,8 @@ def not_in_force(name: str, readers: Readers) -> Invalid:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that ``name`` misspells, or ``None``.
 
-    This is the known name that needs the fewest edits to become ``name``, ignoring case. An edit
-    adds, removes or replaces a letter, or swaps two neighbouring letters. If no known name is near
+    The result is the known name with the fewest edits from ``name``, ignoring case. An edit adds,
+    removes or replaces a letter, or swaps two neighbouring letters. If no known name is near
     enough, a name in :data:`ISOLATING` that ``name`` contains is returned.
     """
     small = name.lower()

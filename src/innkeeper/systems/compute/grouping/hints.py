@@ -5,8 +5,8 @@ server. The stored hints of a server name pclouds and reservations by id, so a r
 on them. Hints with unknown names are stored too, because an operator's own filters may read them.
 See :mod:`innkeeper.systems.compute.grouping.hint_names`.
 
-Servers in hints may be in child zones. The zone where the request came in refuses unknown servers.
-The zones below skip servers that they do not have.
+Servers in hints may be in child zones. The zone that received the client's request refuses unknown
+servers. Its child zones ignore servers that they do not have.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Resolved:
     """Hints in the form of a request spec. See :class:`innkeeper.domain.placing.RequestSpec`.
 
     ``filters`` are the filters that the request names instead of the default filters. ``kept`` are
-    the hints as stored with the server. ``unread`` are the unknown hints, with a note about each.
+    the hints to store with the server. ``unread`` has a note about each unknown hint.
     """
 
     group: GroupState | None = None
@@ -131,8 +131,8 @@ def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -
     """Resolve the stored hints of a server that is to be moved, except the hint for its group.
 
     ``is_nowhere`` means that the server has no host. The hint for a host of a pcloud is used only
-    for such a server. A host must still have this name. Deleted servers and malformed values from
-    older versions are ignored, because they must not prevent the move.
+    for a server without a host, and only if a host still has this name. Deleted servers and
+    malformed values from older versions are ignored, because they must not prevent the move.
     """
     if not hints:
         return NOTHING
@@ -188,8 +188,8 @@ def _pcloud_host(hints: Mapping[str, Any]) -> str | None:
 def _full_texts(hints: Mapping[str, Any], name: str) -> list[str]:
     """Return the texts of a hint like :func:`_texts`, but refuse empty texts.
 
-    An empty text may come from a script with an empty variable. If it were accepted, the server
-    could be placed on a wrong host.
+    An empty text may come from a script with an empty variable. If the empty text were accepted,
+    the server could be placed on a wrong host.
     """
     if name not in hints:
         return []
@@ -236,7 +236,7 @@ def _homes(
 
 
 def below(tx: Tx, uuids: Collection[str], project_id: str | None) -> dict[str, int]:
-    """Return the child zone of each of these servers that is in a child zone, by server id.
+    """Return child zones by server id. Servers that are in no child zone are left out.
 
     With a ``project_id``, servers of other projects are left out.
     """
@@ -252,9 +252,9 @@ def _homes_of_parent(
 ) -> dict[str, str | None]:
     """Return the hosts of the servers that are in this zone, by server id.
 
-    The zone where the request came in has checked the owner of each server. This zone checks again
-    that the servers in ``same`` are of this zone parent. The servers in ``different`` may also be
-    of another zone parent.
+    The zone that received the client's request has checked the owner of each server. This zone
+    checks again that the zone parent has all servers in ``same``. The servers in ``different`` may
+    also belong to another zone parent.
     """
     found: dict[str, str | None] = {}
     for each in servers.alive(tx, sorted({*same, *different})):
@@ -286,7 +286,7 @@ def _group(
 
 
 def group_of(hints: Mapping[str, Any]) -> str | None:
-    """Return the server group that hints name. Raises :class:`Invalid` for several."""
+    """Return the server group that hints name. Raises :class:`Invalid` for several groups."""
     named = _texts(hints, GROUP)
     if len(named) > 1:
         raise Invalid("A server can be in one server group only.")
@@ -299,7 +299,7 @@ def servers_of(hints: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _check_combinations(hints: Mapping[str, Any]) -> None:
-    # Only new requests are checked. Old servers may have such hints, and can still be moved.
+    # Only new requests are checked. Old servers may have such hints, but must stay movable.
     if hints.get(NEAR_RANGE) is not None and hints.get(NEAR_ADDRESS) is None:
         raise Invalid(
             f"The scheduler hint {NEAR_RANGE} needs the hint {NEAR_ADDRESS}, which is missing."

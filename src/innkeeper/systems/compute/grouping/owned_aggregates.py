@@ -1,8 +1,10 @@
-"""Defines the protocol of rooms that own aggregates, and the changes that an owner may make.
+"""Defines the protocol for owners of aggregates, and the changes that an owner may make.
 
-Always true: only the owner of an aggregate edits it. The owner refuses edits that would break the
-rules of its room. The owner adds and removes hosts with :func:`add_host` and :func:`remove_host`.
-Only owned aggregates have names with ``NAME_PREFIX`` and keys with ``KEY_PREFIX``.
+An owner is another package, such as pclouds or leases.
+
+Always true: only the owner of an aggregate edits it. The owner refuses edits that would break its
+own rules. The owner adds and removes hosts with :func:`add_host` and :func:`remove_host`. Only
+owned aggregates have names with ``NAME_PREFIX`` and keys with ``KEY_PREFIX``.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import aggregates as placement_aggregates
 
 NAME_PREFIX, KEY_PREFIX = "Pcloud:", "pcloud:"
-"""The prefix of the names of owned aggregates, and the prefix of the keys that owners keep."""
+"""The prefix of owned aggregates' names, and the prefix of the metadata keys that owners keep."""
 
 # Queries that are re-exported unchanged.
 by_uuid = aggregates.by_uuid
@@ -34,10 +36,10 @@ class AggregateOwner(Protocol):
     """The owner of the aggregates of one kind. A call that raises a refusal has no effect."""
 
     def metadata(self, tx: Tx, owned: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
-        """Return the values of the owner's keys, by the row ids of the aggregates."""
+        """Return the values of the owner's metadata keys, by the row ids of the aggregates."""
 
     def keeps_key(self, key: str) -> bool:
-        """Return whether the owner keeps the value of a key.
+        """Return True if the owner keeps the value of a metadata key.
 
         The values of other keys are stored with the aggregate.
         """
@@ -45,7 +47,7 @@ class AggregateOwner(Protocol):
     def set_metadata(
         self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
     ) -> None:
-        """Apply an edit of the owner's keys. A value of ``None`` removes a key."""
+        """Apply an edit of the owner's metadata keys. A value of ``None`` removes a key."""
 
     def add_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
         """Apply the addition of a host to an aggregate."""

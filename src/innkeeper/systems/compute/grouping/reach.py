@@ -1,7 +1,8 @@
 """Decide from a request's hints and forced host which child zones may get its servers.
 
 Always true: if a hint names a host, an address or dedicated hosts, only this zone may get the
-servers. If the servers must be near other servers, only the zones with those servers are asked.
+servers. If a hint demands hosts near other servers, only the zones with those other servers may get
+the new servers.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ OF_THIS_ZONE = (
     dedications.RESERVATION_HINT,
     hints.NEAR_ADDRESS,
 )
-"""The hints whose values mean something only in the zone where the request came in."""
+"""The hints whose values are valid only in the zone that received the client's request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The child zones that a plan asks, and the server group as they are told.
+    """The child zones that a plan asks, and the server group that is sent to these zones.
 
-    ``children`` are row ids; ``None`` means all children. If servers ``stay_together``, they must
-    be on one host. All offers of a plan must then come from one zone.
+    ``children`` are row ids; ``None`` means all children. With ``stay_together``, all servers must
+    be on one host, so all offers of a plan must come from one zone.
     """
 
     children: Collection[int] | None = None
@@ -42,11 +43,11 @@ class Reach:
 
     @property
     def is_near_servers(self) -> bool:
-        """Whether zones are left out because the servers must be near others."""
+        """True if zones are left out because the new servers must be near existing servers."""
         return self.children is not None and (self.stay_together or bool(self.children))
 
     def includes(self, child_id: int) -> bool:
-        """Return whether a plan asks a child zone."""
+        """Return True if a plan asks this child zone."""
         return self.children is None or child_id in self.children
 
 
@@ -113,10 +114,9 @@ def told_below(tx: Tx, request: BootRequest) -> GroupDefinition | None:
 def _with_members(
     tx: Tx, request: BootRequest, group: ServerGroup | None
 ) -> Collection[int] | None:
-    """Return the child zones with members of the group, or ``None`` if it has no placed member.
+    """Return the child zones with members of a group, or ``None`` if no member is placed.
 
-    The result is empty if members are on hosts of this zone, or in zones that this zone does not
-    know.
+    The result is empty if members are on hosts of this zone, or in zones that are unknown here.
     """
     here: Collection[str | None] = ()
     below: Collection[int] = ()
@@ -148,9 +148,9 @@ def _near(tx: Tx, request: BootRequest) -> Collection[int] | None:
 
 
 def admits(tx: Tx, request: BootRequest, child_ids: Collection[int]) -> bool:
-    """Return whether the servers of a request may be built in these child zones, right now.
+    """Return True if the servers of a request may be built in these child zones now.
 
-    Since the plan, another batch may have placed members of an affinity group elsewhere.
+    After the plan, another request may have placed members of an affinity group elsewhere.
     """
     group = group_here(tx, request)
     if group is None:

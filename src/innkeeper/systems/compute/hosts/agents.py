@@ -22,11 +22,11 @@ def register(
 ) -> Agent:
     """Register an agent, and return it.
 
-    If an agent with this name is already registered, it has restarted. Such a registration does not
-    count as a heartbeat, because the agent's machines may not respond. If the caller has the
-    agent's own credential, the agent then belongs to this credential. Raises :class:`AlreadyExists`
-    if another user's agent has the name, and :class:`Forbidden` for the credential of another
-    agent.
+    If an agent with this name is already registered, the agent has restarted. A registration does
+    not count as a heartbeat, because the agent's machines may not respond yet. If the caller uses
+    the agent's own credential, the agent then belongs to the credential's user. Raises
+    :class:`AlreadyExists` if another user's agent has the name. Raises :class:`Forbidden` for the
+    credential of another agent.
     """
     agent_identity = context.agent_identity
     if agent_identity is not None and agent_identity.agent_name != name:
@@ -47,7 +47,10 @@ def register(
 
 
 def own(tx: Tx, context: RequestContext, agent_id: str) -> Agent:
-    """Return the agent with this id. Raises :class:`NotFound` if the caller may not act for it."""
+    """Return the agent with this id.
+
+    Raises :class:`NotFound` if the caller may not act for the agent.
+    """
     (found,) = own_together(tx, [(context, agent_id)])
     if isinstance(found, Refusal):
         raise found
@@ -64,7 +67,7 @@ class AgentHeartbeat:
 
 
 def heartbeats(tx: Tx, beats: Sequence[AgentHeartbeat]) -> list[Refusal | None]:
-    """Record heartbeats together, all with the time of the latest one.
+    """Record heartbeats together, all with the time of the latest heartbeat.
 
     The answer to a heartbeat may be a :class:`NotFound`, as in :func:`own`.
     """

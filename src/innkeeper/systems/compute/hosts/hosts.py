@@ -1,9 +1,9 @@
 """Apply agents' reports about hosts, and operators' changes to compute services.
 
 Always true: if a fact in the host table changes, a change row for the provider is added in the same
-transaction. Such facts are the availability zone, the capabilities, the agent, and whether a host
-is disabled or forced down. The zone that an agent reports is stored. It applies if no aggregate of
-the host names a zone.
+transaction. Such facts are the availability zone, the capabilities, the agent, and the flags for
+disabled and forced-down hosts. The zone that an agent reports is stored. The reported zone applies
+if no aggregate of the host names a zone.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def _must_be_allowed(
         if not agent_identity.may_report(name):
             raise Forbidden(f"The agent's credential is not for the host {name}.")
         host = known.get(name)
-        # The hosts of an agent that is down may not simply be taken over. An administrator allows
-        # this by naming the hosts in a credential.
+        # An agent cannot take over hosts of another agent, even if the other agent is down. An
+        # administrator can allow the takeover: a credential names the hosts.
         if host is not None and host.agent_id != agent.id and not agent_identity.hosts:
             raise Forbidden(
                 f"Host {name} belongs to another agent, and the credential does not name it."
@@ -256,10 +256,11 @@ _SHOWN = ("agent", "zone", "ip", "facts")
 
 
 def _had_expired(host: Host, defaults: HostDefaults, now: datetime) -> bool:
-    """Return whether a host's capabilities had expired before this report.
+    """Return True if a host's capabilities had expired before this report.
 
-    The report makes them valid again, and must add a change row. Without a change row, the host
-    table would learn this late, because it reads the times of reports only periodically.
+    The report makes the capabilities valid again, and must add a change row. Without a change row,
+    the host table would show the capabilities late, because the table reads the times of reports
+    only periodically.
     """
     if host.reported_at is None:
         return True
@@ -299,11 +300,12 @@ def change_service(tx: Tx, host: Host, wanted: ServiceChange, now: datetime) -> 
 
 
 def remove_service(tx: Tx, host: Host, now: datetime) -> None:
-    """Remove a host and its memberships in aggregates. Its provider is removed if it is unused.
+    """Remove a host and its memberships in aggregates.
 
-    Remains of moved servers on the host count as destroyed. Raises :class:`InUse` if the host is
-    dedicated, has servers or volumes, or is the source or destination of a move. If an agent still
-    has the host, the agent's next registration creates the host again.
+    The host's provider is removed if it is unused. Copies of moved servers that are left on the
+    host count as destroyed. Raises :class:`InUse` if the host is dedicated, has servers or volumes,
+    or is the source or destination of a move. If an agent still has the host, the agent's next
+    registration creates the host again.
     """
     reason = dedications.why_not_free(host)
     if reason is not None:
@@ -374,7 +376,7 @@ def residents(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[ServerId, 
 
 
 def usable_zones(tx: Tx, service_down_time_s: float, *, now: datetime) -> dict[str, bool]:
-    """Return all availability zones in order, and whether a host in each takes servers now."""
+    """Return all availability zones in order, each with True if a host in it takes servers now."""
     return availability_zones.usable(tx, now - timedelta(seconds=service_down_time_s))
 
 

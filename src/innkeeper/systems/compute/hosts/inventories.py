@@ -1,8 +1,8 @@
 """Compute the totals and the usage of hosts, for operators.
 
-Always true: a host shows the amounts that it can use. If a host has no inventory of a class, it
-shows the sums over the pools that lend to it. So several hosts may show the same amounts. The sums
-over all hosts count each pool once.
+Always true: a host shows the amounts that its servers can use. If a host has no inventory of a
+class, the host shows the sums over the pools that lend this class to the host. So several hosts may
+show the same amounts. The sums over all hosts count each pool once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class Amounts:
     """The amounts of one resource class of one host, or of all hosts.
 
     ``held`` includes the amount reserved for the host itself, as in Nova for memory and disk.
-    ``is_own`` means that the host has its own capacity of the class, and borrows none from pools.
+    ``is_own`` is True if the host has its own capacity of the class, and False if pools lend the
+    capacity.
     """
 
     total: int = 0
@@ -34,7 +35,7 @@ class Amounts:
 
     @property
     def held(self) -> int:
-        """The amount that is reserved or used."""
+        """The amount that is reserved for the host itself or used by servers."""
         return self.reserved + self.used
 
     def add(self, other: Amounts) -> None:

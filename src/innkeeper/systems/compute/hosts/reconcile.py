@@ -2,8 +2,8 @@
 
 An agent reports its hosts' servers when it starts, before it fetches orders:
 
-- If a server was deleted or moved while the agent was down, the agent gets a destroy order. It gets
-  no order if an open migration explains the copy on the host.
+- If a server was deleted or moved while the agent was down, the agent gets a destroy order.
+  Exception: if an open migration explains the copy on the host, the agent gets no order.
 - An unknown server is left alone, returned to the caller and stored for audits. The agent may
   belong to another cloud, or the database may come from a backup.
 - A server that the host no longer has goes to ERROR. It keeps its host and its allocations,
@@ -111,7 +111,10 @@ def _destroy(
 
 
 def _in_moves(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
-    """Return the hosts of these servers' open migrations, as pairs of (host, server id)."""
+    """Return the hosts of these servers' open migrations.
+
+    A pair of (host, server id) stands for the source or the destination of a migration.
+    """
     return {
         (host, each.server_uuid)
         for part in by_ids.parts(uuids)
@@ -122,7 +125,7 @@ def _in_moves(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
 
 
 UNREPORTED = -1
-"""The power state of a server that is on its host, if the agent does not report power states."""
+"""The power state of a server on its host, if the host's agent does not report power states."""
 
 
 def _power(
@@ -135,7 +138,7 @@ def _power(
 
 
 def _corrections(row: Any, power: int | None, now: datetime) -> dict[str, Any]:
-    """Return the columns of a server that must be changed, with their new values.
+    """Return the new values of the columns that must change in a server's row.
 
     ``power`` is the power state that the host reports, see :func:`_power`.
     """

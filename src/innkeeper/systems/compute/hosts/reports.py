@@ -39,12 +39,15 @@ class AgentReport:
 
 
 def line_count(reports: Sequence[HostReport]) -> int:
-    """Return about how many rows reports change. This limits the size of a batch of commands."""
+    """Return about how many rows these reports change.
+
+    The engine limits this sum for each transaction.
+    """
     return sum(1 if each.servers is None else FIRST_LINES for each in reports)
 
 
 def apply_together(tx: Tx, reports: Sequence[AgentReport]) -> list[list[Reported] | Refusal]:
-    """Apply reports, like :func:`hosts.report` for each of them in turn.
+    """Apply reports, with the same effect as calls of :func:`hosts.report` in order.
 
     The answer to a report may be a refusal of :func:`hosts.report` or :func:`agents.own`.
     """
@@ -77,8 +80,8 @@ def _repeated(
 ) -> dict[int, list[Reported] | Refusal]:
     """Apply the reports about hosts that their agents have reported before, without servers.
 
-    Return the answers by the report's index. All other reports must be applied one by one. After a
-    refusal, the result is empty, and all reports must be applied one by one.
+    Return the answers by the report's index. The caller must apply all reports without an answer
+    one by one. After a refusal, the result is empty.
     """
     known = host_rows.by_names(tx, {host.name for each in reports for host in each.hosts})
     chosen: list[int] = []

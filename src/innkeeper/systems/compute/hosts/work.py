@@ -41,11 +41,11 @@ SWEEP_MAX = 500
 """The maximum number of orders that one sweep ends. Ending 500 builds takes up to 0.2 s, during
 which all other writes wait."""
 FAILURE_LINES = 4
-"""The weight of a failed result; a successful result weighs 1. After a failed build, allocations,
-the server and the order move to another host. This takes four to eight times as long as the result
-of a successful build."""
+"""The weight of a failed result; a successful result weighs 1. After a failed build, the server,
+its allocations and its order move to another host. A failed build takes four to eight times as long
+as a successful build."""
 KEPT_S = 24 * 3600.0
-"""How long an order that has ended is kept as history, in seconds."""
+"""For how many seconds an order is kept as history after its end."""
 TOPIC = orders.TOPIC
 """The topic on which a commit publishes the agents that have new orders."""
 
@@ -71,8 +71,8 @@ APPLY: Mapping[str, Apply] = {
     OrderKind.ATTACH_VOLUME: one_by_one(attaching.apply_attach),
     OrderKind.DETACH_VOLUME: one_by_one(attaching.apply_detach),
 }
-"""The function that applies the results of each kind of order. Results of builds and deletions
-arrive by the hundred, so these two functions apply all results together."""
+"""The function that applies the results of each kind of order. The functions for builds and for
+deletions get many results, and apply them together."""
 ENDLESS = frozenset(
     {
         OrderKind.DESTROY,
@@ -83,8 +83,8 @@ ENDLESS = frozenset(
     }
 )
 """The orders that do not time out. A host that comes up again must still destroy deleted servers,
-delete volumes and detach them. During a live migration, only the source knows where the server
-is."""
+and delete and detach volumes. An order to send a server in a live migration does not time out
+either, because only the source knows where the server is."""
 TIMED = frozenset(APPLY) - ENDLESS
 
 # Queries that are re-exported unchanged.
@@ -93,9 +93,9 @@ newest = orders.newest
 
 
 def given_since(tx: Tx, last: int) -> tuple[int, frozenset[str]]:
-    """Return the number of the newest order, and the agents with orders after ``last``.
+    """Return the number of the newest order, and the agents with orders after number ``last``.
 
-    The number is ``last`` if there is no newer order.
+    If no order is newer, return ``last`` and no agents.
     """
     behind = orders.agents_behind(tx, last)
     return max(behind.values(), default=last), frozenset(behind)
@@ -118,7 +118,7 @@ def polled(tx: Tx, polls: Sequence[Poll]) -> list[list[WorkOrder] | Refusal]:
     """
     found = agents.own_together(tx, [(each.context, each.agent_id) for each in polls])
     answers: list[list[WorkOrder] | Refusal] = []
-    # Agents poll once at a time, so polls of one agent with different limits are rare.
+    # An agent sends one poll at a time, so polls of one agent with different limits are rare.
     limit = max(each.limit for each in polls)
     wanted: dict[AgentId, int] = {}
     for poll, agent in zip(polls, found, strict=True):
@@ -146,7 +146,10 @@ class ResultsReport:
 
 
 def line_count(results: Sequence[Result]) -> int:
-    """Return about how many rows results change. This limits the size of a batch of commands."""
+    """Return about how many rows these results change.
+
+    The engine limits this sum for each transaction.
+    """
     return sum(1 if each.is_ok else FAILURE_LINES for each in results)
 
 
@@ -155,7 +158,7 @@ Recorded = list[tuple[int, bool]]
 
 
 def record_together(tx: Tx, reports: Sequence[ResultsReport]) -> list[Recorded | Refusal]:
-    """Apply the results of several agents, like :func:`record` for each report in turn.
+    """Apply the results of several agents: the effect is that of calls of :func:`record`.
 
     The answer to a report may be a :class:`NotFound`, as in :func:`agents.own`.
     """
@@ -226,7 +229,7 @@ def _end(tx: Tx, reported: Sequence[Ended], settings: ResultSettings, now: datet
 def _one_per_server(reported: Sequence[Ended]) -> list[list[Ended]]:
     """Split results into parts with at most one result per server.
 
-    The results of each server stay in order.
+    Results of the same server keep their order.
     """
     parts: list[list[Ended]] = []
     seen: Counter[ServerId] = Counter()
@@ -245,15 +248,14 @@ def sweep(
     now: datetime,
     settings: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
 ) -> int:
-    """End orders that timed out. Return how much was done.
+    """End orders that timed out. Return the number of affected orders and servers.
 
-    An order that timed out counts as failed. The consequences are safe even if the agent has
-    carried out the order. Overdue cleanups and offloads are repeated. Servers that have been
-    shelved for ``shelved_offload_time`` are offloaded. The result is the number of affected orders
-    and servers.
+    An order that timed out counts as failed. The effects of the failure are safe even if the agent
+    has carried out the order. Overdue cleanups and offloads are repeated. Servers that have been
+    shelved for ``shelved_offload_time`` are offloaded.
     """
-    # If a clock was ahead and has been set back, some heartbeats have times in the future. They
-    # are reset. Otherwise agents that are down would count as up until these times.
+    # If a clock was ahead and has been set back, some heartbeats have times in the future. These
+    # times are reset, because agents that are down would otherwise count as up.
     agent_rows.reset_future_heartbeats(
         tx, now + timedelta(seconds=settings.service_down_time_s), now
     )

@@ -97,7 +97,7 @@ def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iter
     known: dict[str, Mapping[str, int]] = {}
 
     def needs(flavor: Mapping[str, Any], properties: Mapping[str, Any]) -> Mapping[str, int]:
-        # Many servers are alike, so the amounts are computed once for each flavor and image.
+        # Many servers have the same flavor and image, so their amounts are computed only once.
         key = repr((flavor, properties))
         if key not in known:
             texts = {name: str(value) for name, value in properties.items()}
@@ -120,7 +120,7 @@ def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iter
             for each in leaving.get(uuid, ()):
                 has = held.get(each.uuid, {})
                 if has or each.status != MigrationStatus.REVERTING:
-                    # While a server is reverted, the migration has the amounts of the new flavor.
+                    # While a resize is reverted, the migration has the amounts of the new flavor.
                     is_new = each.status in LEFT_AT_DESTINATION
                     needed = needs(each.new_flavor if is_new else each.old_flavor, properties)
                     yield from _compare("migration", each.uuid, has, needed)

@@ -1,8 +1,11 @@
-"""Clean up the remains of servers on hosts: apply results of destroy orders, and retry cleanups.
+"""Clean up hosts that servers have left: apply results of destroy orders, and retry cleanups.
+
+The remains of a server are its copy on a host to which the server no longer belongs.
 
 Always true: a migration's allocations on a host are released only after the host's agent has
-confirmed that nothing of the server is left on the host. They are released in the transaction of
-the confirmation, or later if the server may still arrive on the host.
+confirmed that nothing of the server is left on the host. The transaction of the confirmation
+releases the allocations. Exception: while the server may still arrive on the host, the allocations
+are kept.
 """
 
 from __future__ import annotations
@@ -30,9 +33,9 @@ from innkeeper.systems.placement import claims
 def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -> None:
     """Apply the results of destroy orders."""
     plain = [each for each in reported if each[0].migration_id is None]
-    # A destroy order without a migration may belong to a deletion. It may also clean up after a
-    # failed build, or destroy a copy of the server on a wrong host. The server is then kept. If a
-    # server is being deleted and has no host, any result completes its deletion.
+    # A destroy order without a migration may belong to a deletion. Otherwise it cleans up after a
+    # failed build, or destroys a copy of the server on a wrong host, and the server is kept. If a
+    # server is being deleted and has no host, any result completes the deletion.
     results = {order.server_uuid: (order.host, result.is_ok) for order, result in plain}
     alive = server_rows.alive(tx, results)
     gone = [
@@ -42,8 +45,8 @@ def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -
         and (each.host is None or (each.host, True) == results[each.uuid])
     ]
     places = {each.uuid: each.host for each in alive}
-    # If the server belongs on this host, its owner can delete it again. Remains of a build have no
-    # owner who could delete them, so a later sweep repeats the order.
+    # If the server belongs on this host, its owner can delete the server again. No owner can delete
+    # what a failed build left on the host, so a periodic task repeats the order.
     left = [
         NewOrder(order.agent_id, order.host, order.server_uuid, OrderKind.DESTROY, is_held=True)
         for order, result in plain
@@ -57,7 +60,7 @@ def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -
         if not result.is_ok
     ]
     servers.fail_deletes(tx, failed, now)
-    # Volumes of deleted servers may have waited for the cleanup.
+    # Volumes of deleted servers may have been kept until this cleanup.
     volume_orders.servers_gone(tx, sorted(results.keys() - places.keys()), now)
     for order, result in reported:
         if order.migration_id is not None:
@@ -94,9 +97,9 @@ def _apply_leftover(
 def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
     """Retry cleanups that have made no progress since the time ``before``. Return their number.
 
-    While the order for a cleanup is pending, no second order is given. A revert continues even if
-    its destination does not respond: the server starts on its source, and the allocations on the
-    destination are kept.
+    While an order for a cleanup is pending, the cleanup gets no second order. A revert continues
+    even if its destination does not respond: the server starts on its source, and the allocations
+    on the destination are kept.
     """
     old = migrations.quiet_since(tx, before, completion.OVER.keys(), limit)
     for each in old:
@@ -116,10 +119,10 @@ def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
 
 
 def repeat_destroys(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Repeat failed orders to destroy the remains of builds. Return their number.
+    """Repeat failed orders to destroy what builds left on hosts. Return the number of orders.
 
     Only orders that failed before the time ``before`` are repeated. If the server is on the host
-    again, or is moving from or to it, the order is dropped.
+    again, or is moving from or to the host, the order is dropped.
     """
     found = orders.clearing_held_since(tx, before, limit)
     if not found:
@@ -139,8 +142,8 @@ def repeat_destroys(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
 def why_not_empty(tx: Tx, host: Host) -> str | None:
     """Return why a host is not empty, or ``None`` if it is empty.
 
-    On a host that is forced down, remains of moved servers and pending orders do not count, because
-    they may stay forever. No server is placed on the host before it is up again.
+    On a host that is forced down, copies of moved servers and pending orders do not count, because
+    they may stay forever. No server is placed on the host before the host is up again.
     """
     lost = None
     if host.is_forced_down:
@@ -160,7 +163,8 @@ def _is_needed(tx: Tx, each: Migration) -> bool:
 def abandon(tx: Tx, host: str, now: datetime) -> None:
     """End the cleanup of a host that is being removed, as if its agent had confirmed it.
 
-    Raises :class:`InUse` if a server is moving from or to the host, or may still return to it.
+    Raises :class:`InUse` if a server is moving from or to the host, or may still return to the
+    host.
     """
     for each in migrations.open_on(tx, host):
         if _is_needed(tx, each):

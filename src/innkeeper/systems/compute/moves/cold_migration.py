@@ -25,9 +25,9 @@ from innkeeper.systems.placement import transfers
 def open_move(
     tx: Tx, order: OpenOrder, status: str, task: str | None
 ) -> tuple[Migration, Server] | None:
-    """Return the migration and the server of an order.
+    """Return the migration and the server of an order, or ``None`` if the order is outdated.
 
-    The result is ``None`` unless the migration has this status and the server has this task.
+    The order is current if the migration has this status and the server has this task.
     """
     if order.migration_id is None:
         return None
@@ -120,8 +120,8 @@ def _stay(
 ) -> None:
     """End a failed move: the server stays on its source.
 
-    ``is_unsure`` means that the source may have prepared the server, and must run it again.
-    ``may_be_there`` means that the destination may have the server too. In a resize on the same
+    ``is_unsure`` means that the source may have prepared the server, and must run the server again.
+    ``may_be_there`` means that the destination may also have the server. For a resize on the same
     host, ``may_be_there`` means that the server may have its new size.
     """
     if migration.kind == MigrationKind.RESIZE:
@@ -148,8 +148,8 @@ def apply_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
     server = server_rows.by_uuid(tx, order.server_uuid)
     if server is not None and server.task_state == Task.RESIZE_REVERTING:
         _apply_returned(tx, migration, server, order, result, now)
-    # The migration ends even if the server was deleted or reset. If the destination has not
-    # destroyed its remains, the migration stays open and the cleanup is repeated later.
+    # The migration ends even if the server was deleted or reset. Exception: if the destination has
+    # not destroyed its copy, the migration stays open, and the cleanup is repeated later.
     is_clear = migration.status == MigrationStatus.REVERTING and not transfers.held(
         tx, migration.uuid
     )
@@ -178,7 +178,10 @@ def _restore(tx: Tx, migration: Migration, server: Server, now: datetime) -> Non
 
 
 def undo_revert(tx: Tx, migration: Migration, server: Server, message: str, now: datetime) -> None:
-    """Undo a revert that failed. The server is on its destination, and must be verified again."""
+    """Undo a revert that failed.
+
+    The server is on its destination, and waits for confirm or revert.
+    """
     moving.swap(tx, migration, server, now)
     if migration.kind == MigrationKind.RESIZE:
         moving.count_up(tx, server.project_id, migration)

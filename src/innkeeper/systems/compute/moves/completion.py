@@ -1,8 +1,7 @@
-"""End moves, either at once or after a host has destroyed the remains of the server.
+"""End moves, either at once or after a host has destroyed its copy of the server.
 
-Always true: the step that ends a migration releases its allocations. A server ends up on one of
-the two hosts of a migration. The migration ends only when nothing of the server is left on the
-other host.
+Always true: the step that ends a migration releases its allocations. A server ends up on one of the
+two hosts of a migration. The migration ends only when the other host has no copy of the server.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ OVER: Mapping[str, str] = {
     MigrationStatus.REVERTING: MigrationStatus.REVERTED,
     MigrationStatus.FAILING: MigrationStatus.ERROR,
 }
-"""The final status of a migration, by its status during the cleanup. A failed evacuation ends in
-the status ``FAILED`` instead of ``ERROR``."""
+"""The final status of a migration, by its status during the cleanup. Exception: a failed evacuation
+ends in the status ``FAILED`` instead of ``ERROR``."""
 
 
 def end(
@@ -83,11 +82,11 @@ def leave_behind(
     request_id: str | None = None,
     message: str | None = None,
 ) -> None:
-    """Order a host to clean up, and keep the migration's allocations until the host has confirmed.
+    """Order a host to destroy its copy of a server, and keep the allocations until it confirms.
 
-    The new status decides whether the source or the destination cleans up. The migration ends at
-    once if source and destination are the same host, or if the host that must clean up no longer
-    exists.
+    The new status decides whether the source or the destination cleans up. Exceptions: the
+    migration ends at once if source and destination are the same host, or if the host that must
+    clean up no longer exists.
     """
     host = replace(migration, status=status).left_on
     if migration.stays or not moving.clear(tx, migration, host, now, request_id=request_id):
@@ -120,11 +119,12 @@ def end_moves(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -
     """Cancel or confirm all moves of a server, which stays on its current host.
 
     Afterwards the server has the allocations on its host. The migrations have the allocations on
-    the hosts that must clean up. ``is_kept`` means that the server is not being deleted. The source
-    of a cold migration is then ordered to run the server again.
+    the hosts that must clean up. ``is_kept`` means that the server is not being deleted. With
+    ``is_kept``, the source of a cold migration is ordered to run the server again.
 
-    A server in a live migration may already have arrived. Its source is ordered to abort. With
-    ``is_kept``, the allocations on both hosts are kept until the source reports.
+    In a live migration, the server may already have arrived. The source of a live migration is
+    ordered to abort. With ``is_kept``, the allocations on both hosts are kept until the source of a
+    live migration reports.
     """
     for each in migrations.open_ones(tx, [server.uuid]):
         if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
@@ -153,10 +153,10 @@ def _turn_back(tx: Tx, each: Migration, server: Server, now: datetime, *, is_kep
 
 
 def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
-    """Return whether the server is being reverted from this migration.
+    """Return True if the server is being reverted from this migration.
 
-    An older migration of the server may have the status of a revert too, until its destination has
-    cleaned up.
+    The status of the migration is not enough: an older migration of the server may also have the
+    status of a revert, until its destination has cleaned up.
     """
     if server is None or server.task_state != Task.RESIZE_REVERTING:
         return False
@@ -166,9 +166,9 @@ def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
 
 
 def is_clearing(tx: Tx, migration: Migration) -> bool:
-    """Return whether a host has a pending order to destroy what a migration left behind.
+    """Return True if a host has a pending order to destroy the copy that a migration left there.
 
-    A pending send order counts too, because the server may arrive after the host has cleaned up.
+    A pending send order also counts, because the server may arrive after the host has cleaned up.
     """
     return has_order(tx, migration, OrderKind.DESTROY, OrderKind.SEND)
 
@@ -184,7 +184,7 @@ def has_order(tx: Tx, migration: Migration, *kinds: str) -> bool:
 def resume_revert(
     tx: Tx, migration: Migration, server: Server, now: datetime, request_id: str | None = None
 ) -> None:
-    """Order the source to run the server again, unless such an order is pending.
+    """Order the source to run the server again, if no such order is pending.
 
     The destination may not have cleaned up yet.
     """
@@ -195,8 +195,8 @@ def resume_revert(
 def reset_state(tx: Tx, uuid: str, initiator: Initiator, *, status: str, now: datetime) -> None:
     """Set the status of a server to ACTIVE or ERROR, and clear its task.
 
-    A server without a host cannot be ACTIVE. All moves of the server end, see :func:`end_moves`.
-    If the server is being reverted, its source is ordered to run it again.
+    A server without a host cannot be ACTIVE. All moves of the server end, see :func:`end_moves`. If
+    the server is being reverted, its source is ordered to run the server again.
     """
     server = servers.get(tx, uuid)
     values: dict[str, Any] = {"status": status, "task_state": None}

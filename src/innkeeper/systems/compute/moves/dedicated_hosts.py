@@ -1,9 +1,11 @@
 """Change and check the dedicated hosts of shelved servers.
 
-Always true: when a pcloud or reservation ends, its servers still may not use ordinary hosts. The
-project or an administrator has to allow ordinary hosts first, unless the pcloud took a server
-automatically. The hints that name dedicated hosts change only while the server has no host. So the
-hints always allow the host that a server has.
+Dedicated hosts belong to a pcloud or a reservation; all other hosts are ordinary.
+
+Always true: when a pcloud or reservation ends, its servers may not use ordinary hosts. The project
+or an administrator has to allow this first. Exception: a server that the pcloud took automatically
+may use ordinary hosts. The hints that name dedicated hosts change only while the server has no
+host. So the hints always allow the host that a server has.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def change(
 def _pcloud(tx: Tx, named: str, project_id: str) -> str:
     uuid = dedications.pcloud_named(tx, named, project_id)
     if not any(project_id in each.projects for each in dedication_rows.pcloud_facts(tx, [uuid])):
-        # Otherwise the server would have this id in its hints, and could not be unshelved.
+        # An unknown id must not get into the hints, because the server could not be unshelved.
         raise Invalid(f"No pcloud that the server's project may use has the id {uuid}.")
     return uuid
 
@@ -90,7 +92,7 @@ def _admitted(tx: Tx, uuid: str, initiator: Initiator) -> Server:
     try:
         server = actions.admit(tx, uuid, initiator, (Status.SHELVED_OFFLOADED,))
         if server.host is not None:
-            # Its host has not confirmed the offload yet.
+            # The server's host has not confirmed the offload yet.
             raise WrongState(server.uuid, "host", server.host)
     except WrongState as error:
         raise _not_shelved(error) from error
@@ -117,9 +119,9 @@ def _not_shelved(error: WrongState) -> Conflict:
 
 
 def demand_there(tx: Tx, server: Server, now: datetime) -> None:
-    """Raise :class:`Conflict` if a server names dedicated hosts that it can no longer use.
+    """Raise :class:`Conflict` if a server can no longer use the dedicated hosts that it names.
 
-    The message does not reveal whether a pcloud was deleted or is only closed to the project.
+    The message is the same for a deleted pcloud and for a pcloud that is closed to the project.
     """
     (wanted,) = dedications.wanted_by(tx, [(server.hints, server.project_id)])
     if wanted is None and dedications.named(server.hints):
@@ -140,12 +142,13 @@ def stranded_by(tx: Tx, pcloud: str) -> list[Stranded]:
     """Return the offloaded servers that could not be unshelved if this pcloud were deleted.
 
     The hints of these servers name no other pcloud that their project may use. Servers of projects
-    that may not use this pcloud are left out, because they cannot be unshelved anyway. Servers that
-    the pcloud took automatically are left out too, because they may use ordinary hosts.
+    that may not use this pcloud are left out, because these servers cannot be unshelved anyway.
+    Servers that the pcloud took automatically are left out too, because they may use ordinary
+    hosts.
 
-    The result may be wrong after the transaction, and lacks servers whose changes are not committed
-    yet. If the result lacks a stranded server, this server cannot be unshelved until its project
-    changes its dedicated hosts.
+    The result does not show changes of other transactions that are not committed yet. If the result
+    lacks a server for this reason, the server cannot be unshelved until its project changes the
+    server's dedicated hosts.
     """
     found = [
         (uuid, project_id, dedications.named(hints))

@@ -62,7 +62,7 @@ def delete_some(
 ) -> int:
     """Begin to delete at most ``most`` of the servers on these hosts, even if they are locked.
 
-    Return how many servers were deleted or ordered to be destroyed. The caller can repeat the call
+    Return how many servers were deleted or ordered to be destroyed. The caller can repeat this call
     until no server is left. A server is skipped if its agent is up and is already destroying the
     server.
     """
@@ -77,7 +77,7 @@ def delete_these(
 ) -> int:
     """Begin to delete these servers, even if they are locked.
 
-    Returns how many were deleted or ordered to be destroyed.
+    Returns how many servers were deleted or ordered to be destroyed.
     """
     down_s, count = service_down_time_s, 0
     for uuid in uuids:

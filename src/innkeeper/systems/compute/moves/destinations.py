@@ -1,6 +1,6 @@
-"""Choose the destinations of moves: the host that the request names, or else the best host.
+"""Choose the destinations of moves: a host named in the request, or else the best host.
 
-Always true: the scheduler has accepted the destination, unless the request forces a host.
+Always true: the scheduler has accepted the destination. Exception: a forced host is not checked.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def elsewhere(
 ) -> Place | NoValidHost:
     """Return another host for a server: the host ``wanted``, or else the best host.
 
-    Return the reason if no host is valid. The scheduler does not check a forced host. Raises
+    If no host is valid, return the reason. The scheduler does not check a forced host. Raises
     :class:`Conflict` if a forced host is down, or if its dedication excludes the server.
     """
     spec = request_resolver.spec_of_server(
@@ -122,7 +122,7 @@ def demand_other(tx: Tx, server: Server, name: str | None) -> Host | None:
 
 
 def refused_hosts(tx: Tx, server: Server) -> frozenset[str]:
-    """Return the hosts that may have the server or remains of it.
+    """Return the hosts that may have the server or a copy of the server.
 
     These are the server's host, and the hosts of its open migrations.
     """

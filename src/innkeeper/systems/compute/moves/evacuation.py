@@ -1,7 +1,7 @@
 """Evacuate servers: rebuild a server on another host because its own host is down.
 
 Always true: only a server whose host is down is evacuated. The migration keeps the allocations on
-the lost host until the host's agent is up again and has destroyed the remains of the server. So no
+the lost host until the host's agent is up again and has destroyed its copy of the server. So no
 other server is placed on capacity that may still be in use.
 """
 
@@ -45,8 +45,8 @@ def evacuate(
 ) -> Moved:
     """Begin to rebuild a server on another host. The scheduler does not check a forced host.
 
-    Afterwards the server runs, unless it was shut off before or ``is_started`` is False. Raises
-    :class:`HostInUse` if the server's present host is up.
+    Afterwards the server runs. Exception: a server that was shut off, or is moved without
+    ``is_started``, stays shut off. Raises :class:`HostInUse` if the server's present host is up.
     """
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, EVACUABLE)

@@ -1,7 +1,8 @@
 """Move servers by live migration: a server moves to another host while it runs.
 
-First the destination prepares (order ``expect``), then the source sends (order ``send``).
-Afterwards the server is on the destination, and nothing of it is left on the source.
+First the destination prepares for the server (order ``expect``), then the source sends the server
+(order ``send``). Afterwards the server is on the destination, and nothing of it is left on the
+source.
 
 May be false: a server is on its recorded host. If the send order timed out, the server may be on
 either host. The allocations on both hosts are then kept until the source reports, or the server is
@@ -48,7 +49,7 @@ def migrate(
     is_forced: bool = False,
     **drawn: Unpack[Drawn],
 ) -> Moved:
-    """Begin to move a server while it runs. The scheduler does not check a forced host."""
+    """Begin to move a running server. The scheduler does not check a forced host."""
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, MOVABLE)
     volume_orders.demand_settled(tx, server.uuid)
@@ -116,7 +117,10 @@ def stay(
 
 
 def _settled(migration: Migration, server: Server) -> dict[str, Any]:
-    """Return a server's columns after its move, or no columns if another action has begun."""
+    """Return the columns to write to a server after its move.
+
+    The result is empty if another action on the server has begun.
+    """
     if server.task_state == Task.MIGRATING:
         return {"task_state": None}
     if server.task_state is None and server.status == Status.ERROR:

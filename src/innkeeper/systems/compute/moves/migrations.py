@@ -76,7 +76,7 @@ def abort(
     in_queue: bool,
     now: datetime,
 ) -> None:
-    """Abort a live migration that is running. With ``in_queue``, it may also still be preparing.
+    """Abort a running live migration. With ``in_queue``, the migration may also be in preparation.
 
     The abort has no effect if the server has already been sent.
     """

@@ -2,10 +2,10 @@
 
 While a server moves, the server has the allocations on the destination, and the migration has the
 allocations on the source. The server ends up on one of the two hosts. The allocations on the other
-host are released once nothing of the server is left on it.
+host are released once that host has no copy of the server.
 
-Always true: each step changes both consumers' allocations in one transaction. A migration that
-has ended has no allocations.
+Always true: each step changes both consumers' allocations in one transaction. A migration that has
+ended has no allocations.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Start:
 def demand_settled(tx: Tx, server: Server) -> None:
     """Raise :class:`Conflict` for a server that may be moving to another host.
 
-    A server without a task may still be moving, if its send order timed out.
+    If the order of a live migration timed out, the server has no task, but may still be moving.
     """
     if any(each.status in IN_FLIGHT for each in migrations.open_ones(tx, [server.uuid])):
         raise Conflict(f"Server {server.uuid} may still be migrating to another host.")
@@ -80,7 +80,10 @@ def side(server: Server) -> TransferSide:
 
 
 def side_of(migration: Migration, server: Server) -> TransferSide:
-    """Return a migration as one side of a transfer. Its allocations are of the server's project."""
+    """Return a migration as one side of a transfer of allocations.
+
+    The migration's allocations belong to the server's project.
+    """
     return TransferSide(migration.uuid, server.project_id, server.user_id, MIGRATION_TYPE)
 
 
@@ -97,7 +100,7 @@ def begin(
 
     The migration takes over the allocations on the source, and the server claims its amounts on the
     destination. Raises the errors of :func:`claims.replace` if the destination has too little free
-    capacity, and :class:`Conflict` for a server that is already moving.
+    capacity. Raises :class:`Conflict` for a server that is already moving.
     """
     actions.begin(tx, server, start.action, initiator, {"task_state": start.task}, now)
     demand_settled(tx, server)
@@ -140,7 +143,7 @@ def swap(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
 def clear(
     tx: Tx, migration: Migration, host: str, now: datetime, *, request_id: str | None = None
 ) -> bool:
-    """Order a host to destroy the remains of a server. Return False if the host does not exist.
+    """Order a host to destroy its copy of a server. Return False if the host does not exist.
 
     The migration keeps its allocations on the host until the agent has confirmed.
     """
@@ -204,7 +207,7 @@ def order_source(
 def take_back(
     tx: Tx, migration: Migration, server: Server, now: datetime, *, request_id: str | None = None
 ) -> None:
-    """Order the source to run the server as before the move."""
+    """Order the source of a move to run the server as before the move."""
     body = actions.order_body(server, migration.old_flavor)
     body["power_state"] = migration.old_state["power_state"]
     order_source(tx, migration, OrderKind.RETURN, body, now, request_id)
@@ -229,13 +232,13 @@ def count_up(tx: Tx, project_id: str, migration: Migration) -> None:
 
 
 def count_down(tx: Tx, project_id: str, migration: Migration, stays: FlavorFacts) -> None:
-    """Decrease the quota usage from the maximum of both flavors to the flavor that stays."""
+    """Decrease the quota usage from the maximum of both flavors to the flavor that remains."""
     vcpus, memory_mb = larger(migration, stays)
     quota_usages.add_usage(tx, project_id, 0, -vcpus, -memory_mb)
 
 
 def larger(migration: Migration, than: FlavorFacts) -> tuple[int, int]:
-    """Return the vcpus and MB by which the maximum of a migration's flavors exceeds ``than``."""
+    """Return (vcpus, MB): the maximum of a migration's flavors minus the amounts of ``than``."""
     vcpus, memory_mb = (
         max(migration.old_flavor[name], migration.new_flavor[name]) - than[name]
         for name in ("vcpus", "memory_mb")

@@ -1,12 +1,13 @@
-"""Resize servers and migrate them cold: a server is shut down and moved. The move can be reverted.
+"""Resize servers and migrate them cold.
 
-The source prepares the server (order ``depart``), and the destination takes it (order ``arrive``).
-Then the owner verifies the server. If the owner confirms, the source destroys its copy. If the
-owner reverts, the destination destroys its copy, and the source runs the server as before (order
-``return``). A resize on the same host, or its revert, is one order (``resize``).
+A cold migration shuts a server down and moves the server. The source prepares the server (order
+``depart``), and the destination takes the server (order ``arrive``). Then the owner verifies the
+server, and confirms or reverts the move. If the owner confirms, the source destroys its copy. If
+the owner reverts, the destination destroys its copy, and the source runs the server as before
+(order ``return``). A resize on the same host, or its revert, is one order (``resize``).
 
-Always true: the server is on its source until the destination has confirmed. If an order fails
-or times out, the server returns to its source.
+Always true: the server is on its source until the destination has confirmed. If an order fails or
+times out, the server returns to its source.
 """
 
 from __future__ import annotations
@@ -137,7 +138,8 @@ def _check_fit(tx: Tx, server: Server, flavor: Flavor, *, is_told: bool) -> None
     if flavor.disk_gb == 0 and server.flavor["disk_gb"] != 0:
         raise Invalid("Resize to zero disk flavor is not allowed.")
     if is_told:
-        # A zone parent's image is not looked up either, so its minimum sizes are not checked.
+        # A zone parent's image is not looked up either. So the image's minimum sizes are not
+        # checked.
         slot_checks.check(tx, demands.of(flavor, {}), flavor.flavor_id, server.project_id)
         return
     image = None
@@ -150,7 +152,7 @@ def _check_fit(tx: Tx, server: Server, flavor: Flavor, *, is_told: bool) -> None
 
 
 def confirm(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
-    """Confirm a move. The source destroys its copy, and the allocations on it are then released."""
+    """Confirm a move. The source destroys its copy, then its allocations are released."""
     server = actions.admit(tx, uuid, initiator, (Status.VERIFY_RESIZE,))
     _confirm(tx, server, _finished(tx, server), initiator, now)
 
@@ -158,8 +160,8 @@ def confirm(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
 def confirm_these(tx: Tx, uuids: Collection[str], initiator: Initiator, now: datetime) -> int:
     """Confirm the moves of these servers, even if they are locked.
 
-    Returns how many were confirmed. A server is skipped if it is gone or has a task, or if its move
-    has ended.
+    Returns the number of confirmed moves. A server is skipped if the server no longer exists, has a
+    task, or is in no move.
     """
     count = 0
     for uuid in uuids:

@@ -1,8 +1,8 @@
 """Shelve servers: a server is shut down and kept as an image, and later offloaded from its host.
 
 Always true: a shelved server keeps its allocations until the host's agent has confirmed that
-nothing of the server is left on the host. This is also true for an offloaded server that may have
-been started on a host. An offloaded server without a host has no allocations, but still counts as
+nothing of the server is left on the host. An offloaded server that may have been started on a host
+also keeps its allocations. An offloaded server without a host has no allocations, but counts as
 quota usage.
 """
 
@@ -44,7 +44,7 @@ class HostNotInZone(Conflict):
 
 
 def shelve(tx: Tx, uuid: str, initiator: Initiator, *, offload_time_s: int, now: datetime) -> None:
-    """Begin to shelve a server. If ``offload_time_s`` is 0, it is offloaded as soon as possible."""
+    """Begin to shelve a server. If ``offload_time_s`` is 0, the server is offloaded right after."""
     server = actions.admit(tx, uuid, initiator, moving.SHELVABLE)
     moving.demand_settled(tx, server)
     values = {"task_state": Task.SHELVING}
@@ -82,12 +82,15 @@ def offload(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
 
 
 def offload_due(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Begin to offload servers that were shelved before a time. Return their number."""
+    """Begin to offload servers that were shelved before a time. Return the number of servers."""
     return _offload_idle(tx, Status.SHELVED, before, limit, now)
 
 
 def retry_offloads(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Repeat the offload of offloaded servers that still have a host. Return their number."""
+    """Repeat the offload of offloaded servers that still have a host.
+
+    Return the number of servers.
+    """
     return _offload_idle(tx, Status.SHELVED_OFFLOADED, before, limit, now)
 
 
@@ -105,7 +108,7 @@ def apply_offload(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     if server is None:
         return
     if result.is_ok and server.task_state is None and server.host == order.host:
-        # The server's state was reset in the meantime, but the server is no longer on this host.
+        # The server's state was reset after the order, but the server is no longer on this host.
         _leave(tx, server, now)
         return
     if server.task_state != Task.SHELVING_OFFLOADING:
@@ -146,12 +149,12 @@ def unshelve(
     seed: int,
     now: datetime,
 ) -> Moved:
-    """Begin to unshelve a server: on its host if it has one, or else on the best host.
+    """Begin to unshelve a server: on the server's own host, or else on the best host.
 
-    The availability zone is also stored as the server's requested zone. ``None`` means any zone.
-    Raises :class:`NotOffloaded`, :class:`HostNotInZone` and :class:`destinations.UnknownHost`.
-    Raises :class:`Conflict` if the server can no longer use its pcloud or reservation, see
-    :func:`dedicated_hosts.demand_there`.
+    The availability zone is also stored as the server's requested zone. ``None`` means any
+    availability zone. Raises :class:`NotOffloaded`, :class:`HostNotInZone` and
+    :class:`destinations.UnknownHost`. Raises :class:`Conflict` if the server can no longer use its
+    pcloud or reservation, see :func:`dedicated_hosts.demand_there`.
     """
     server = actions.admit(tx, uuid, initiator, (Status.SHELVED, Status.SHELVED_OFFLOADED))
     values: dict[str, Any] = {"task_state": Task.UNSHELVING}

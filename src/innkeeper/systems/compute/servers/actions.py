@@ -28,7 +28,8 @@ HOST_STAYS = "a host with servers cannot be removed"
 BRINGING = frozenset(
     {OrderKind.ARRIVE, OrderKind.RETURN, OrderKind.EXPECT, OrderKind.EVACUATE, OrderKind.UNSHELVE}
 )
-"""Orders that bring a server to a host. They list its volumes, which the host must connect."""
+"""Orders that bring a server to a host. Each order lists the server's volumes, which the host must
+connect."""
 
 
 def admit(
@@ -62,7 +63,7 @@ def begin(
     values: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Record that an action begins, and write the server's columns for the time of the action."""
+    """Record that an action begins, and write the server's columns that the action changes now."""
     servers.write(tx, server, values, now)
     server_actions.add(tx, server.uuid, action, initiator, now)
 
@@ -119,7 +120,7 @@ def end(
 
 
 def end_by(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Record the result of an order in the action that gave the order."""
+    """Record the result of an order in the server action that gave the order."""
     message = None if result.is_ok else owner_message(order, result)
     end(tx, order.server_uuid, order.request_id, message, now)
 
@@ -130,7 +131,7 @@ def fault_of(order: OpenOrder, result: Result, now: datetime) -> dict[str, Any]:
 
 
 def order_body(server: Server, flavor: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the body of an order: what an agent must know about a server.
+    """Return the body of an order: the facts about a server that an agent needs.
 
     ``flavor`` overrides the server's flavor.
     """

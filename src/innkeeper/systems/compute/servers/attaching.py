@@ -1,8 +1,9 @@
 """Attach volumes to servers and detach them, and apply the results of orders about volumes.
 
 Always true: a result is applied in the transaction that ends its order, and only if the attachment
-or volume still has the status that belongs to this order. A volume whose connection may be left on
-a host stays ``detaching`` until the agent has confirmed that nothing is left.
+or volume still has the status that belongs to this order. A volume that may still be connected on a
+host stays ``detaching``. Its status changes only after the host's agent has confirmed that the
+volume is disconnected.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ ATTACHABLE = (
     Status.SHELVED,
     Status.SHELVED_OFFLOADED,
 )
-DATA_IS_GONE = "The data was deleted, although the status of the volume was reset meanwhile."
+DATA_IS_GONE = "The volume's data was deleted, although its status was reset meanwhile."
 COULD_NOT_BE_MADE = "A volume of the server could not be made."
 
 
@@ -132,7 +133,7 @@ def order_body(tx: Tx, attachment: Attachment) -> dict[str, Any]:
 
 
 def detach(tx: Tx, uuid: str, initiator: Initiator, volume_uuid: str, *, now: datetime) -> None:
-    """Begin to detach a volume from a server. Raises :class:`NotFound` if it is not attached."""
+    """Begin to detach a volume from a server. Raises :class:`NotFound` if no attachment exists."""
     server = actions.admit(tx, uuid, initiator, (*ATTACHABLE, Status.ERROR))
     attachment = attachments.of_server(tx, server.uuid, volume_uuid)
     if attachment is None:
@@ -158,8 +159,8 @@ def detach(tx: Tx, uuid: str, initiator: Initiator, volume_uuid: str, *, now: da
 def with_hosts(tx: Tx, mine: Iterable[Attachment]) -> list[Attachment]:
     """Return attachments with the hosts on which their servers are now.
 
-    A stored attachment has the host on which it was made. The server may have moved since. An
-    attachment that was made with its server has no host.
+    A stored attachment names the host on which it was made. The server may have moved after that.
+    An attachment that was made with its server names no host.
     """
     found = list(mine)
     by_agents = [each for each in found if each.origin == AttachOrigin.SERVER]
@@ -176,7 +177,7 @@ def with_hosts(tx: Tx, mine: Iterable[Attachment]) -> list[Attachment]:
 def update(
     tx: Tx, uuid: str, initiator: Initiator, volume_uuid: str, *, deletes: bool, now: datetime
 ) -> None:
-    """Set whether a volume is deleted with its server."""
+    """Set the flag that a volume is deleted with its server."""
     server = servers.get(tx, uuid)
     servers.demand_unlocked(server, may_override=initiator.may_override)
     attachment = attachments.of_server(tx, server.uuid, volume_uuid)
@@ -186,7 +187,7 @@ def update(
 
 
 def _subject(tx: Tx, order: OpenOrder) -> Attachment | None:
-    """Return the attachment that an order is about, if it still exists."""
+    """Return the attachment that an order is about, or ``None`` if it no longer exists."""
     body = orders.bodies(tx, [order.id])[order.id]
     try:
         return attachments.get(tx, str(body["attachment_id"]), None)[0]
@@ -205,7 +206,7 @@ def apply_attach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
     elif not result.is_late:
         attachments.remove(tx, [attachment], now)
     else:
-        # The volume may be connected. It is not free before the agent has disconnected it.
+        # The volume may be connected. The volume is not free before the agent has disconnected it.
         changed = attachments.change(tx, attachment, {"status": AttachStatus.DETACHING}, now)
         kind, subject = OrderKind.DETACH_VOLUME, order.server_uuid
         actions.give_order(tx, order.host, subject, kind, order_body(tx, changed), now)
@@ -214,12 +215,11 @@ def apply_attach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
 def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of an order to detach a volume.
 
-    After a failure, the volume is attached again. If it was to be deleted by force, it is not
-    deleted.
+    After a failure, the volume is attached again. A forced deletion of the volume is then given up.
 
-    In two cases, the attachment stays ``detaching``, and the sweep orders the agent again. One case
-    is a failure to detach an attachment that was never confirmed. The other case is a success while
-    another host of the server's moves has not cleaned up yet.
+    In two cases, the attachment stays ``detaching``, and a periodic task orders the agent again. In
+    the first case, detaching failed, and the attachment was never confirmed. In the second case,
+    detaching succeeded, but another host of the server's moves has not cleaned up yet.
     """
     actions.end_by(tx, order, result, now)
     attachment = _subject(tx, order)
@@ -244,7 +244,10 @@ def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
 
 
 def apply_make(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of an order to make a volume. Settle the builds that wait for it."""
+    """Apply the result of an order to make a volume.
+
+    Servers may wait for the volume to be built. Their builds continue or fail.
+    """
     volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
     if volume is None or volume.status != VolumeStatus.CREATING:
         return
@@ -259,7 +262,7 @@ def apply_make(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
 
 
 def _go_on(tx: Tx, volume_uuid: str, now: datetime) -> None:
-    """Deliver or fail the held build orders of servers that wait for a volume."""
+    """Deliver or fail the build orders of servers that wait for a volume."""
     waiting = {
         ServerId(each.server_uuid)
         for each in attachments.of_volumes(tx, [volume_uuid])
@@ -305,7 +308,7 @@ def apply_grow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
 def apply_drop(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of an order to delete a volume.
 
-    If an administrator has reset the status meanwhile, the volume is kept without its data.
+    If an administrator has reset the status meanwhile, the volume is kept, but its data is lost.
     """
     volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
     if volume is None:

@@ -1,8 +1,10 @@
-"""Apply the results of build orders. After a failure, the next alternate host builds the server.
+"""Apply the results of build orders. After a failure, the next alternate host is tried.
+
+The alternates of a server are further hosts that the scheduler chose at the boot.
 
 Always true: the transaction that applies a failed result moves the server's allocations to the
-alternate host, or releases them. If the first host may have remains of the server, it gets an
-order to destroy them.
+alternate host, or releases them. If the first host may have a part of the server, the first host
+gets an order to destroy it.
 """
 
 from __future__ import annotations
@@ -137,7 +139,7 @@ def _retries(tx: Tx, failed: Sequence[OpenOrder]) -> list[_Retry]:
 def _next(each: _Retry, open_hosts: Mapping[str, Host], joined: Joined) -> Host | None:
     """Return the next alternate in ``open_hosts`` that the dedication and the group allow.
 
-    The server is counted on this host in ``joined``.
+    The function counts the server on this host in ``joined``.
     """
     while each.alternates:
         host = open_hosts.get(each.alternates.pop(0))

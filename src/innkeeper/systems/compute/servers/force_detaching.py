@@ -1,7 +1,7 @@
-"""Detach volumes from servers for administrators, whatever the volumes' statuses say.
+"""Detach volumes from servers for administrators, whatever status the volumes have.
 
-Always true: an agent gets an order to disconnect the volume if the volume may be connected on its
-host. Nobody else gets the volume, and nothing of it is deleted, before the agent has confirmed.
+Always true: if a volume may be connected on a host, the host's agent gets an order to disconnect
+the volume. The volume cannot be attached elsewhere or deleted before the agent has confirmed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ SWEEP_MAX = 100
 def force_detach(
     tx: Tx, uuid: str, project_id: str | None, attachment_uuid: str | None, now: datetime
 ) -> None:
-    """Detach a volume from one server, or from a client.
+    """Detach a volume from one server, or from a client outside this service.
 
     Raises :class:`NotFound` for an unknown attachment, and the errors of :func:`disconnect`. Raises
-    :class:`Invalid` if the volume has several attachments and the request names none of them.
+    :class:`Invalid` if the volume has several attachments and the request names no attachment.
     """
     volume = volumes.get(tx, uuid, project_id)
     mine = attachments.of_volumes(tx, [volume.uuid])
@@ -42,10 +42,11 @@ def force_detach(
 
 
 def disconnect(tx: Tx, attachment: Attachment, now: datetime) -> None:
-    """Begin to detach a volume. A volume that is connected nowhere is detached at once.
+    """Begin to detach a volume.
 
-    Raises :class:`VolumeBusy` while the server is being built or moved, and :class:`Invalid` for
-    the disk that it booted from.
+    A volume that is connected nowhere is detached at once. Raises :class:`VolumeBusy` while the
+    server is being built or moved. Raises :class:`Invalid` for the volume that the server booted
+    from.
     """
     subject = ServerId(attachment.server_uuid or "")
     server = server_rows.by_uuid(tx, subject)
@@ -91,10 +92,11 @@ def release(tx: Tx, volume: Volume, now: datetime) -> None:
 
 
 def sweep(tx: Tx, before: datetime, now: datetime) -> int:
-    """Clean up attachments that nothing else would end. Return their number.
+    """Clean up attachments that nothing else would end. Return the number of attachments.
 
     These are attachments of servers that do not exist, and attachments whose order was withdrawn
-    because their server moved. The agent may have carried out such an order nevertheless.
+    because their server moved. The agent may have carried out such an order before it was
+    withdrawn.
     """
     orphans = attachments.without_server(tx, before, SWEEP_MAX)
     for uuid in sorted({each.server_uuid for each in orphans if each.server_uuid is not None}):

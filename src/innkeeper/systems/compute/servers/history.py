@@ -1,4 +1,4 @@
-"""Read the history of servers: when they ran, and their actions, with work orders as events.
+"""Read the history of servers: when a server ran, and its actions with work orders as events.
 
 The action that created a server is derived from the server's row. Events of old actions may be
 missing, because ended orders are deleted after some time.

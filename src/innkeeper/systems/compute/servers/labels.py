@@ -38,7 +38,7 @@ def set_metadata(
 def add_metadata(
     tx: Tx, server: Server, items: Mapping[str, str], items_max: int, now: datetime
 ) -> Mapping[str, str]:
-    """Add or replace items of a server's metadata, and return all of it."""
+    """Add or replace items of a server's metadata, and return all metadata of the server."""
     return set_metadata(tx, server, {**server.metadata, **items}, items_max, now)
 
 
@@ -63,7 +63,7 @@ def set_tags(tx: Tx, server: Server, tags: Collection[str], now: datetime) -> li
 
 
 def add_tag(tx: Tx, server: Server, tag: str, now: datetime) -> bool:
-    """Add one tag. Return False if the server already has it."""
+    """Add one tag. Return False if the server already has the tag."""
     if tag in server.tags:
         return False
     set_tags(tx, server, [*server.tags, tag], now)

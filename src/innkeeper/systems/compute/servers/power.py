@@ -68,7 +68,7 @@ REBOOT_HARD = Switch(
     (Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED, Status.ERROR),
     Task.REBOOTING_HARD,
     Status.ACTIVE,
-    # A hard reboot is permitted during other power actions, because they may hang.
+    # A hard reboot is permitted during other power actions, because these actions may hang.
     tasks=(
         None,
         Task.REBOOTING,

@@ -1,4 +1,4 @@
-"""The results of work orders that agents report, and the settings for applying the results."""
+"""The results of work orders from agents, and the settings for applying these results."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Find, list, change and lock servers, and complete their builds and deletions.
 
 Always true: the step that marks a server as deleted, or its build as failed, releases its
-allocations. The step happens only once, because it compares and updates the row. A server's row,
-allocations, volumes and quota usage change in one transaction.
+allocations. This step happens only once, because the row is changed by compare-and-update. A
+server's row, allocations, volumes and quota usage change in one transaction.
 
-May be false: a deleted server may still be on its host. If the host is down, the destroy
-order waits for the agent.
+May be false: a deleted server may still be on its host. If the host is down, the destroy order
+waits for the agent.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Failed:
 
 
 def get(tx: Tx, uuid: str) -> Server:
-    """Return a server. Raises :class:`NotFound` if it does not exist or is deleted."""
+    """Return a server. Raises :class:`NotFound` for an unknown or deleted server."""
     server = server_rows.by_uuid(tx, uuid)
     if server is None:
         raise NotFound(f"Server {uuid} could not be found.")
@@ -125,7 +125,10 @@ def demand_unlocked(server: Server, *, may_override: bool) -> None:
 
 
 def demand_host(server: Server) -> str:
-    """Return the name of a server's host. Raises :class:`WrongState` if it has none."""
+    """Return the name of a server's host.
+
+    Raises :class:`WrongState` for a server without a host.
+    """
     if server.host is None:
         raise WrongState(server.uuid, "host", None)
     return server.host
@@ -152,7 +155,7 @@ def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[Serv
 
 
 def fail_deletes(tx: Tx, failed: Iterable[Failed], now: datetime) -> None:
-    """Set servers that could not be destroyed to ERROR. They keep their allocations.
+    """Set servers that could not be destroyed to ERROR. These servers keep their allocations.
 
     The owner can delete such a server again. A server that is no longer on the host, or is not
     being deleted, is unchanged.
@@ -177,8 +180,8 @@ def _faults(
 def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[ServerId]:
     """Set servers that were built on these hosts from BUILD to ACTIVE, and return them.
 
-    If a server is not in BUILD on the host, the report is late or repeated. The server is then
-    unchanged.
+    A server that is not in BUILD on the host is unchanged, because the report about this server is
+    late or repeated.
     """
     ready = [each for each in _in_build(tx, built) if each.host == built[each.uuid]]
     if ready:
@@ -212,7 +215,7 @@ def fault(
     """Return a server's fault as stored in its row.
 
     ``counted`` is the message for administrators, which may contain numbers of dedicated hosts.
-    It is stored only if it differs from ``message``.
+    ``counted`` is stored only if it differs from ``message``.
     """
     kept = {
         "code": 500,
@@ -235,7 +238,7 @@ def fault_message(fault: Mapping[str, Any], *, is_counted: bool) -> str:
 
 
 def check_marker(found: Server | None, uuid: str) -> Server:
-    """Return the server that a marker names. Raises :class:`Invalid` if there is none."""
+    """Return the server that a marker names. Raises :class:`Invalid` for an unknown marker."""
     if found is None:
         raise Invalid(f"marker [{uuid}] not found")
     return found

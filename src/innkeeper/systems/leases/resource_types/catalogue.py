@@ -1,4 +1,4 @@
-"""The resource types by name: those of the service, and those that an operator adds."""
+"""The resource types by name: the service's own types, and types that an operator adds."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ TYPES: dict[str, ResourceType] = {
 }
 """The types that come with the service."""
 GROUP = "innkeeper.resource_types"
-"""The entry points of operators' own types."""
+"""The group of entry points for operators' own types."""
 SETTING = "lease_resource_types"
 OF_SERVICE = frozenset({"id", "resource_type"})
-"""Keys of a reservation in a request that are not parameters of its type."""
+"""Keys of a reservation in a request that are not parameters of its resource type."""
 
 
 class ResourceTypes:
@@ -44,8 +44,9 @@ class ResourceTypes:
     ) -> tuple[ReservationRequest, ...]:
         """Turn the reservations of a request into demands; ``uuids`` are the ids to create.
 
-        ``total`` has other requirements, which also count against the limits. Raises
-        :class:`Invalid` for a type that is not loaded, and :class:`PluginFailed`.
+        ``total`` counts the requirements of all reservations against the limits. It may already
+        have counted others. Raises :class:`Invalid` for a type that is not loaded, and
+        :class:`PluginFailed`.
         """
         total = total or Total()
         found: list[ReservationRequest] = []
@@ -77,7 +78,7 @@ class ResourceTypes:
         return ReservationRequest(reservation.uuid, kind.NAME, resolved.demand, resolved.parameters)
 
     def shown(self, reservation: Reservation) -> Mapping[str, Any]:
-        """Return the keys of an answer that only the reservation's type has."""
+        """Return the keys of a response that only reservations of this type have."""
         return self._of(reservation).shown(reservation)
 
     def queried(self, name: str, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
@@ -104,7 +105,7 @@ BUILT_IN = ResourceTypes(TYPES.values())
 def types_of(tx: Tx, names: Iterable[str]) -> ResourceTypes:
     """Return the resource types that the settings name. Each of the operator's own types is tested.
 
-    Raises ``ValueError`` for a name without a usable type.
+    Raises ``ValueError`` if a name stands for no usable type.
     """
     found: dict[str, ResourceType] = {}
     try:
@@ -121,7 +122,7 @@ def types_of(tx: Tx, names: Iterable[str]) -> ResourceTypes:
 
 
 def _own(tx: Tx, name: str) -> ResourceType:
-    """Import an operator's own type, and try it."""
+    """Import an operator's own type, and test it."""
     kind = loading.named(own.NOUN, name, {}, GROUP, TYPES)
     # Only a class is called. Calling anything else could have side effects.
     if not isinstance(kind, type):

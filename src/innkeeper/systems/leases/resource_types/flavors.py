@@ -21,12 +21,13 @@ from innkeeper.systems.leases.resource_types.slots import affinity, made
 
 REQUIRED = ("flavor_id", "amount")
 PROPERTIES = "resource_properties"
-"""Clients send it empty. In answers, it has the flavor as JSON."""
+"""The parameter for resource properties. Clients send an empty value. In responses, the value is
+the flavor as JSON."""
 KNOWN = frozenset({*REQUIRED, "affinity", PROPERTIES})
 
 
 class FlavorType:
-    """``amount`` slots, each for a server of a flavor that the project may use."""
+    """The type for ``amount`` slots, each for a server of a flavor that the project may use."""
 
     NAME = ResourceTypeName.FLAVOR
     EXAMPLE: Mapping[str, Any] = {"flavor_id": "m1", "amount": 1}

@@ -24,7 +24,7 @@ KNOWN = frozenset({*COUNTS, *TEXTS})
 
 
 class HostType:
-    """Between ``min`` and ``max`` whole hosts that satisfy two requirements."""
+    """The type for whole hosts: from ``min`` to ``max`` hosts that satisfy the requirements."""
 
     NAME = ResourceTypeName.HOST
     EXAMPLE: Mapping[str, Any] = {"min": 1, "max": 1}

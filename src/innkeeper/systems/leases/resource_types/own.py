@@ -1,8 +1,8 @@
-"""Catches failures of an operator's own resource types, and stores the demands that they resolve.
+"""Catches failures of an operator's own resource types, and stores the resolved demands.
 
-Always true: the demand of a reservation is stored with it. So leases are moved, healed, ended and
-deleted without a call of the operator's own type. They do not depend on a type that fails or is
-gone.
+Always true: the demand of a reservation is stored with the reservation. So leases are moved,
+healed, ended and deleted without a call of the operator's own type, even if the type fails or no
+longer exists.
 
 If ``resolve`` or ``changed`` fails, :class:`PluginFailed` is raised, and nothing is written. If
 ``shown`` fails, the failure is logged, and the stored parameters are shown instead.
@@ -39,17 +39,17 @@ NOUN = "resource type"
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]{0,63}")
 CLASS = re.compile(r"[A-Z0-9_]{1,255}")
 OWN = "own"
-"""The stored parameter with the parameters that the operator's own type returned."""
+"""The name of the stored parameter that contains the parameters from the operator's own type."""
 PARAMETERS_MAX = 16_384
-"""The number of characters of a reservation's parameters as JSON."""
+"""The maximum number of characters of a reservation's parameters as JSON."""
 PASSED_ON = (Refusal, *DATABASE_ERRORS)
-"""Errors that do not count as failures, because a type rejects requests with them."""
+"""Errors with which a type rejects a request. They do not count as failures of the type."""
 SHAPE_FIXED = "The units of an active reservation cannot be changed."
 TRIAL_ID = "00000000-0000-0000-0000-000000000000"
 
 
 class GuardedType:
-    """An operator's own resource type in a guard."""
+    """An operator's own resource type, with checks of each call and each result."""
 
     def __init__(self, own: OwnType) -> None:
         self.NAME = str(own.NAME)
@@ -82,7 +82,7 @@ class GuardedType:
             with self._guard:
                 found = _plain("shown", self._own.shown(_unpacked(reservation)))
         except PluginFailed as failure:
-            # The API and notifications must be able to show the lease in spite of the failure.
+            # The API and notifications must be able to show the lease although the type failed.
             plugins.log(failure)
             return _stored_parameters(reservation)
         return {**found, **_made(reservation)}
@@ -115,7 +115,7 @@ class UnloadedType:
     def changed(
         self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
     ) -> ResolvedDemand:
-        """Return what is stored. Raises :class:`Invalid` for a change of parameters."""
+        """Return the stored demand. Raises :class:`Invalid` for a change of parameters."""
         if given:
             raise not_supported(self.NAME)
         return stored(reservation)
@@ -148,13 +148,13 @@ def stored(reservation: Reservation) -> ResolvedDemand:
 
 
 def _kept(found: ResolvedDemand) -> ResolvedDemand:
-    """Return a demand with the parameters to store, which include its requirements."""
+    """Return a demand with the parameters to store. The parameters include the requirements."""
     kept = {capabilities.OF_FLAVORS: list(found.demand.requirements), OWN: found.parameters}
     return ResolvedDemand(found.demand, kept)
 
 
 def _unpacked(reservation: Reservation) -> Reservation:
-    """Return a reservation with only those parameters that its type returned."""
+    """Return a reservation with only those parameters that the resource type returned."""
     return msgspec.structs.replace(reservation, parameters=reservation.parameters.get(OWN, {}))
 
 
@@ -194,7 +194,7 @@ def _checked(method: str, found: Any) -> ResolvedDemand:
 
 
 def _facts(demand: Any) -> dict[str, bool]:
-    """Return, by the name of the field, whether each field of a demand is valid."""
+    """Check the fields of a demand. The result has True or False by the name of the field."""
     least, most, amounts = demand.units_min, demand.units_max, demand.unit_amounts
     return {
         "units_min": _is_whole(least, UNITS_MAX),
@@ -235,7 +235,7 @@ def _plain(method: str, found: Any) -> Mapping[str, Any]:
 
 
 def why_unusable(tx: Tx, own: Any) -> str | None:
-    """Return why a resource type cannot be used, or ``None`` if it can.
+    """Return why a resource type cannot be used, or ``None`` for a usable type.
 
     The result continues a sentence that begins with the type's name. The type's methods must accept
     its ``EXAMPLE``, or reject it with a refusal.

@@ -16,7 +16,7 @@ from innkeeper.store.transactions import Tx
 SHOWN_MAX = 60
 """An error quotes at most this many characters of a client's text."""
 DIGITS_MAX = 18
-"""The maximum number of digits of a number in a query. A longer text of digits stays a text."""
+"""The maximum number of digits of a number in a query. A longer text is not converted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class ResourceType(OwnType, Protocol):
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
         """Return the parameters of a request, as :meth:`resolve` takes them.
 
-        ``query`` has the parameters of a query about availability, and ``amount`` the number of
-        units if the query has one. This method need not reject wrong parameters, because
-        :meth:`resolve` does.
+        ``query`` has the parameters of a query about availability. ``amount`` is the number of
+        units, if the query names a number. This method need not reject wrong parameters, because
+        :meth:`resolve` rejects them.
         """
 
 
@@ -101,5 +101,5 @@ def with_numbers(query: Mapping[str, str], names: Collection[str]) -> dict[str, 
 
 
 def is_number(given: str) -> bool:
-    """Return whether a text in a query is a number."""
+    """Return True if a text in a query is a number."""
     return given.isascii() and given.isdigit() and len(given) <= DIGITS_MAX

@@ -27,7 +27,10 @@ AFFINITIES = {"true": True, "false": False, "none": None, "": None}
 
 
 class SlotType:
-    """``amount`` slots of one size: on any hosts, all on one host, or each on a different host."""
+    """The type for ``amount`` slots of one size.
+
+    The slots are on any hosts, all on one host, or each on a different host.
+    """
 
     NAME = ResourceTypeName.SLOT
     EXAMPLE: Mapping[str, Any] = {
@@ -82,7 +85,7 @@ class SlotType:
 
 
 def made(reservation: Reservation) -> Mapping[str, Any]:
-    """Return the keys for the flavor, aggregate and group of a reservation of slots."""
+    """Return the response's keys for the flavor, aggregate and group of a reservation of slots."""
     return {
         "flavor_id": reservation.uuid,
         "aggregate_id": reservation.aggregate_id,
@@ -103,7 +106,7 @@ def _size(name: str, given: Any) -> int:
 
 
 def affinity(given: Any) -> bool | None:
-    """Return an affinity: True, False, or None for any hosts. Clients may also send it as text."""
+    """Return an affinity: True, False, or None for any hosts. Clients may also send a text."""
     if given is None or isinstance(given, bool):
         return given
     if isinstance(given, str) and given.lower() in AFFINITIES:
