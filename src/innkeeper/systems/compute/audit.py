@@ -102,7 +102,7 @@ LOST_SERVER = _invariant(
 LOST_REPORT = _invariant(
     "lost-report",
     "a host has the inventories and traits that its agent reported",
-    "Restart the agent. If they were removed on purpose, change what the agent reports instead.",
+    "Restart the agent. If they were removed on purpose, change the agent's configuration instead.",
 )
 MISDIRECTED_ORDER = _invariant(
     "misdirected-order",

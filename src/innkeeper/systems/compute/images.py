@@ -26,7 +26,7 @@ get_many = images.get_many
 
 
 def may_see(image: Image, project_id: str | None) -> bool:
-    """Return whether a project may see and boot an image."""
+    """Return True if a project may see and boot an image."""
     return image.visibility in OPEN_VISIBILITIES or image.owner == project_id
 
 

@@ -1,9 +1,9 @@
 """Repair the findings of the audit of servers, hosts and orders.
 
 Always true: each function first checks its findings again in its own transaction. The function
-repairs only findings that still exist and are unambiguous. It returns a text about each repair. A
-server's allocations are released only if the server is deleted, or has no host, pending order or
-open migration.
+repairs only findings that still exist and are unambiguous. The function returns a text about each
+repair. A server's allocations are released only if the server is deleted, or has no host, pending
+order or open migration.
 """
 
 from __future__ import annotations

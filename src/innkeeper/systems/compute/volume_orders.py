@@ -104,7 +104,7 @@ def is_shared(tx: Tx, volume: Volume) -> bool:
 
 
 def reaches(tx: Tx, volume: Volume, host: Host) -> bool:
-    """Return whether a host can use a volume.
+    """Return True if a host can use a volume.
 
     A shared pool must serve the host. Every host can use a volume on another host's disks.
     """

@@ -7,7 +7,7 @@ not among these secrets, because only hashes of passwords are stored.
 
 Always true: a secret is sealed with AES-256-GCM and a random nonce, and bound to its name. Without
 the key, the secret cannot be read, changed, or used under another name. A :class:`SecretBox` has
-several keys. It seals with the first key, and opens with any of its keys.
+one or more keys. The box seals with the first key, and opens with any of its keys.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
         is_clear = not (each.is_in_freepool and each.is_in_pool)
         if is_clear and expected != (each.dedication, each.dedicated_to):
             dedications.dedicate(tx, hosts.by_name(tx, each.name), *expected, now)
-            done.append(f"host {each.name} is {expected[0] or 'for everybody'}")
+            done.append(f"host {each.name} has the dedication {expected[0] or 'none'}")
     return done
 
 

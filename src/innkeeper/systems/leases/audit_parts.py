@@ -43,14 +43,14 @@ MISSING_PARTS = Invariant(
     "wrong-lease-parts",
     "an active reservation has its aggregate, and for slots its flavor and group; an ended one has "
     "none",
-    "Delete the lease and create it again, or delete what is left of it.",
+    "Delete the lease and create it again. For an ended lease, delete the aggregate, flavor or group.",
     "creates a lost flavor or server group again",
 )
 UNFINISHED = Invariant(
     ROOM,
     "unfinished-lease",
     "an event of a lease is done only when all hosts were handed over or returned",
-    "Set the state of the event to BEGUN in the database.",
+    "Set the state of the event to 'begun' in the database.",
     "begins the event again, so that the service completes it",
 )
 WRONG_CHILD = Invariant(

@@ -111,7 +111,7 @@ def are_free(
     context: LeaseContext,
     ignored: Collection[int],
 ) -> bool:
-    """Return whether a lease can keep its hosts in a window.
+    """Return True if a lease can keep its hosts in a window.
 
     The hosts must stay in the freepool, and no other lease may need them. ``rows`` has rows of the
     calendar. Its value is True if the lease holds the host whole. What the reservations in

@@ -1,4 +1,4 @@
-"""Messages to the external check about ended leases. They are stored until delivery.
+"""Messages to the external check about ended leases, stored until delivery.
 
 The external check is the operator's own service that approves leases.
 

@@ -45,8 +45,9 @@ def is_any_due(tx: Tx, now: datetime) -> bool:
 def begin(tx: Tx, uuid: str, context: LeaseContext) -> bool:
     """Begin a lease's due events.
 
-    This step is short, even for a lease with many hosts. It completes warnings and events of users.
-    A start or an end is only marked as ``BEGUN``. Return True if :func:`carry_out` has more to do.
+    This step is short, even for a lease with many hosts. The function completes warnings and events
+    of users. A start or an end is only marked as ``BEGUN``. Return True if :func:`carry_out` has
+    more to do.
     """
     lease = leases.by_uuid(tx, uuid)
     if lease is None:

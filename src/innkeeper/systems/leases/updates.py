@@ -3,8 +3,8 @@
 Source: the update rules of Blazar; ADR 0035.
 
 Always true: a change is written completely or not at all. A reservation that has begun keeps all
-its hosts and slots, and may get more. This also applies to a reservation that still waits for some
-of its hosts.
+its hosts and slots, and may get more. A reservation that still waits for some of its hosts also
+keeps the hosts that it has.
 """
 
 from __future__ import annotations

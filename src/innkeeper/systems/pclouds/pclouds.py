@@ -258,7 +258,7 @@ def projects(tx: Tx, found: list[Pcloud]) -> dict[int, dict[str, bool]]:
 
 
 def may_use(tx: Tx, pcloud: Pcloud, project_id: str | None) -> bool:
-    """Return whether a project's servers may be placed on a pcloud's hosts."""
+    """Return True if a project's servers may be placed on a pcloud's hosts."""
     return project_id in _projects(tx, pcloud)
 
 

@@ -102,7 +102,7 @@ def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
 def create(
     tx: Tx, uuid: str, name: str, parent_uuid: str | None, *, can_host: bool = False, now: datetime
 ) -> Provider:
-    """Create a provider without inventories. It can hold servers only with ``can_host``.
+    """Create a provider without inventories. With ``can_host``, the provider can hold servers.
 
     Raises :class:`AlreadyExists` for a uuid or name in use. Raises :class:`Invalid` for an unknown
     parent.

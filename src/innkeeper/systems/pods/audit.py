@@ -46,8 +46,8 @@ LOST_ROUTING = _invariant(
 )
 UNDECIDED = _invariant(
     "undecided-create",
-    "within an hour, it is known whether a pod has made a server or volume",
-    "Make sure that the pod answers. The service then finds out what the pod has made.",
+    "within an hour, the service knows if a pod has made a requested server or volume",
+    "Check that the pod answers. The service then finds out if the pod has made the resource.",
 )
 INVARIANTS = (ONE_ACTIVE, KEYS, OVERLAP, GAP, NO_POD, LOST_ROUTING, UNDECIDED)
 SETTLE_TASK = "pod_settles"

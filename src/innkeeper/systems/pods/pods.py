@@ -126,7 +126,7 @@ def password_of(tx: Tx, pod: Pod, box: SecretBox) -> str:
     """Return the password of this service's login at a pod. Raises :class:`Conflict`."""
     secret = secret_boxes.read(tx, box, _secret_name(pod.uuid))
     if secret is None:
-        raise Conflict(f"The password of pod {pod.pod_name} is lost. Set it again.")
+        raise Conflict(f"The password of pod {pod.pod_name} is lost. Set the password again.")
     return secret.decode()
 
 

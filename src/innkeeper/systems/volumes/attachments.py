@@ -221,7 +221,7 @@ def pools_of(tx: Tx, servers: Collection[str]) -> frozenset[ProviderId]:
 
 
 def boots_from_volume(tx: Tx, server_uuid: str) -> bool:
-    """Return whether a volume is the boot disk of a server."""
+    """Return True if a server boots from one of its volumes."""
     return any(each.boot_index == 0 for each in of_servers(tx, [server_uuid]))
 
 

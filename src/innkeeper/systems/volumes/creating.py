@@ -4,8 +4,8 @@ A batch is the volumes that one transaction creates.
 
 Always true: volumes are planned one after the other on the same host table, so each decision sees
 the amounts and the quota usage of the earlier volumes. All volumes of the batch share the reads and
-writes. A refused volume does not affect the others. The host table is left unchanged. It gets the
-claims later, through the change feed.
+writes. A refused volume does not affect the others. The host table is left unchanged. The table
+gets the claims later, through the change feed.
 """
 
 from __future__ import annotations

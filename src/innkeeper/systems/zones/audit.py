@@ -25,7 +25,7 @@ IN_TWO_ZONES = _invariant(
 UNDECIDED = _invariant(
     "undecided-below",
     "within an hour, a server in a child zone is built or gone",
-    "Make sure that the child zone is enabled and answers. The service then settles the server.",
+    "Enable the child zone, and check that it answers. The service then finishes the work.",
 )
 INVARIANTS = (IN_TWO_ZONES, UNDECIDED)
 

@@ -152,9 +152,9 @@ def _check_contact(tx: Tx, child: ChildZone, contact: Contact) -> None:
     is_another = child.state.zone_id not in (None, contact.reached.zone_id)
     if is_another and not contact.may_be_another and children.has_servers(tx, child.id):
         raise Conflict(
-            f"Another zone answers than the one that has the servers of zone {child.name}. "
-            f"If that zone is lost, send replaced as well. The servers that the new zone does not "
-            f"have are then forgotten."
+            f"Another zone answers, not the zone that has the servers of zone {child.name}. "
+            "If the old zone is lost, repeat the request with replaced=true. The servers that the "
+            "new zone does not have are then forgotten."
         )
 
 
@@ -184,7 +184,7 @@ def password_of(tx: Tx, child: ChildZone, box: SecretBox) -> str:
     """Return the secret with which this zone authenticates at a child."""
     secret = secret_boxes.read(tx, box, _secret_name(child.uuid))
     if secret is None:
-        raise NotFound(f"The password of zone {child.name} is lost. Set it again.")
+        raise NotFound(f"No password is stored for zone {child.name}. Set the password again.")
     return secret.decode()
 
 

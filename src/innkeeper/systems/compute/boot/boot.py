@@ -301,7 +301,7 @@ def _claim(pending: PendingBoot, class_ids: Mapping[str, ClassId]) -> Claim:
 
 
 def _makes_ids(request: BootRequest) -> bool:
-    """Return whether this zone made the ids of the servers for this request."""
+    """Return True if this zone made the ids of the request's servers, and not a zone parent."""
     # A zone parent chooses the ids of its servers.
     is_of_parent = request.definitions is not None or bool(request.entries)
     return request.destination is None and not is_of_parent

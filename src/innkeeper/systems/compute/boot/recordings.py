@@ -20,7 +20,7 @@ from innkeeper.systems.compute.boot import drivers
 from innkeeper.systems.compute.boot.drivers import Schedulers
 
 Keep = Callable[[Recording], None]
-"""Receives a recording. It must not block."""
+"""A function that receives a recording. The function must not block."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ by_public_ids = flavors.by_public_ids
 
 
 def may_use(tx: Tx, flavor: Flavor, project_id: str | None) -> bool:
-    """Return whether a project may see and use a flavor."""
+    """Return True if a project may see and use a flavor."""
     if flavor.is_public:
         return True
     return project_id is not None and flavors.has_project(tx, flavor.id, project_id)

@@ -153,7 +153,7 @@ def still_bound(tx: Tx, hints: Mapping[str, Any], project_id: str) -> Mapping[st
 
 
 def takes(host: Host, wanted: Wanted) -> bool:
-    """Return whether a host takes a server that requests these dedicated hosts.
+    """Return True if a host takes a server that requests these dedicated hosts.
 
     A server that requests no dedicated hosts may only use hosts that are not dedicated.
     """

@@ -119,7 +119,7 @@ def resolve(
 
 
 def names_hosts(hints: Mapping[str, Any]) -> bool:
-    """Return whether the query in these hints compares the names of hosts.
+    """Return True if the query in these hints compares the names of hosts.
 
     Raises :class:`Invalid` for a malformed query.
     """

@@ -174,7 +174,7 @@ def is_clearing(tx: Tx, migration: Migration) -> bool:
 
 
 def has_order(tx: Tx, migration: Migration, *kinds: str) -> bool:
-    """Return whether an order of one of these kinds is pending for a migration."""
+    """Return True if an order of one of these kinds is pending for a migration."""
     return any(
         each.kind in kinds and each.migration_id == migration.id
         for each in orders.waiting_about(tx, [migration.server_uuid])
