@@ -120,8 +120,8 @@ def _earlier(
 ) -> Sequence[Attachment] | None:
     """Return the attachments of an earlier attempt, for servers that are not booted yet.
 
-    ``count`` is the number of volumes of each server. Returns ``None`` if no attempt has begun.
-    Raises :class:`Conflict` if this attempt must not continue an earlier one.
+    ``count`` is the number of volumes of each server. Returns ``None`` if there was no earlier
+    attempt. Raises :class:`Conflict` if this attempt must not continue the earlier attempt.
     """
     booted = servers.ever_known(tx, server_ids)
     mine = attachments.of_servers(tx, set(server_ids) - booted)

@@ -196,7 +196,11 @@ def end_tasks(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def put_into_zones(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Put hosts into the availability zones of their aggregates, or else of their agents."""
+    """Put hosts into the right availability zones.
+
+    A host belongs to the zone that its aggregates name. If they name no zone, the host belongs to
+    the zone that its agent reports.
+    """
     repaired: list[str] = []
     wrong = {each.key for each in audit.zones(tx, keys) if each.invariant is audit.WRONG_ZONE}
     known = hosts.by_names(tx, sorted(wrong))

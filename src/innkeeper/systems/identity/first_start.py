@@ -26,7 +26,7 @@ def is_done(tx: Tx) -> bool:
 
 
 def ensure(tx: Tx, *, admin_hash: str, agent_hash: str, ids: IdSource, now: datetime) -> bool:
-    """Write the initial users, projects and roles, unless an earlier start has written them.
+    """Write the initial users, projects and roles, if no earlier start has written them.
 
     Return True if this call has written them. The caller passes the hashes of new random passwords.
     The agents' password is never used, because :func:`innkeeper.systems.identity.tokens.mint`

@@ -228,7 +228,10 @@ def delete_in_slots(
 def _take(
     tx: Tx, reservation: Reservation, some: Sequence[Host], context: LeaseContext, most: int
 ) -> list[int]:
-    """Take back some of these hosts, or their slots, unless they have servers. Return their ids."""
+    """Take back some of these hosts, or their slots. Return the ids of the hosts.
+
+    Hosts and slots with servers are left out.
+    """
     if not reservation.is_whole:
         free = slots.remove(tx, reservation.uuid, some, context.now, most)
         pools.leave(tx, reservation.uuid, free, context.now)

@@ -125,7 +125,8 @@ def others(
 ) -> list[Exchange] | Lack:
     """Choose other hosts for the failed hosts, but no hosts in ``avoided``.
 
-    As many units as possible are replaced, unless ``is_all_needed``.
+    As many units (hosts or slots) as possible are replaced. With ``is_all_needed``, all units must
+    be replaced. Otherwise, the result is a :class:`Lack`.
     """
     row_of = {host.host_id: row for row, host in enumerate(table.calendar.hosts)}
     demands = []

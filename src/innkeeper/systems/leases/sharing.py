@@ -123,8 +123,8 @@ def decline(tx: Tx, lease: Lease, context: LeaseContext) -> Lease:
 def give(tx: Tx, lease: Lease, receiver: str, user_id: str, context: LeaseContext) -> Lease:
     """Make another project the owner of a lease, within its limits.
 
-    The former owner may no longer use the lease, unless the lease is also shared with the former
-    owner. The servers of the former owner keep running until the lease ends.
+    The former owner may no longer use the lease. Exception: the lease is also shared with the
+    former owner. The servers of the former owner keep running until the lease ends.
     """
     limits.demand_duration(lease.window, receiver, context)
     shared = others(receiver, lease.shared_with)

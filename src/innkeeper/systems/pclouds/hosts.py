@@ -358,7 +358,7 @@ def free_name(tx: Tx, pcloud: Pcloud) -> str:
 def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext) -> None:
     """Return a host to its pool.
 
-    Raises :class:`Conflict` unless the host is disabled and empty. The generation of the host's
+    Raises :class:`Conflict` if the host is enabled or not empty. The generation of the host's
     provider advances, so claims from earlier decisions are refused.
     """
     if member.is_enabled:

@@ -36,7 +36,7 @@ def get(tx: Tx, uuid: str) -> Provider:
 
 
 def demand_generation(provider: Provider, seen: int, message: str | None = None) -> None:
-    """Raise :class:`ConcurrentUpdate` unless ``seen`` is the provider's generation."""
+    """Raise :class:`ConcurrentUpdate` if ``seen`` is not the provider's generation."""
     if provider.generation != seen:
         raise ConcurrentUpdate(
             message

@@ -65,7 +65,10 @@ def remove_idle(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Set the roots of providers to their topmost ancestors, unless the parents form a cycle."""
+    """Set the roots of providers to their topmost ancestors.
+
+    Providers whose parents form a cycle are left out.
+    """
     done = []
     wrong = [uuid for (uuid,) in audit.wrong_roots(tx, keys)]
     for uuid, provider_id in sorted(providers.ids_by_uuid(tx, wrong).items()):

@@ -1,8 +1,8 @@
 """Reserve, make and end attachments of volumes.
 
-Always true: the status of a volume follows from its attachments, unless another task is in
-progress. A volume has several attachments only if its type allowed several when the volume was
-made.
+Always true: the status of a volume follows from its attachments. Exception: while another task is
+in progress, the status names this task. A volume has several attachments only if its type allowed
+several when the volume was made.
 
 This module gives no orders to agents. The ``origin`` of an attachment says who connects the volume:
 an agent or a client.

@@ -115,7 +115,7 @@ def offers_of_child(
 
 
 def _check(rows: Sequence[_Row], hops_left: int) -> None:
-    """Raise :class:`UnusableOffers` unless all offers are usable.
+    """Raise :class:`UnusableOffers` if any offer is not usable.
 
     Each check is one pass over all rows, because a wide tree has many thousands of rows.
     """

@@ -82,7 +82,7 @@ class Schedulers:
 
         Raises :class:`Invalid` for an unknown name. Some filters need the number of servers on each
         host. The host table has this number only if a filter or weigher in the settings needs the
-        number. If the table lacks the number, such a filter raises :class:`Invalid` too.
+        number. If the table lacks the number, :class:`Invalid` is raised for such a filter too.
         """
         if names is None:
             return self.default

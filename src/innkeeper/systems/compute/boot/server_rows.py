@@ -159,7 +159,10 @@ def _name(request: BootRequest, index: int) -> str:
 
 
 def _hostname(request: BootRequest, index: int, server_id: str) -> str:
-    """Return a server's host name: the requested one, or else one made from the server's name."""
+    """Return a server's host name.
+
+    Without a requested host name, it is made from the server's name.
+    """
     if request.entries:
         told = request.entries[index].hostname
         return told if told is not None else _label(request.entries[index].name, server_id)

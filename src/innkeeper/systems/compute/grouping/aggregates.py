@@ -1,11 +1,11 @@
 """Manage aggregates: operators' sets of hosts. Some of them define availability zones.
 
-Always true: the aggregates of a host name at most one availability zone.
-``hosts.availability_zone`` is this zone, or else the zone that the host's agent reports. No change
-moves a host with servers to another zone. Every membership is also in Placement, under the
-aggregate's uuid. A change of an aggregate's hosts or metadata adds change rows for the hosts'
-providers in the same transaction. An owned aggregate belongs to a pcloud, a host flavor or a lease
-pool. Its owner applies all changes to an owned aggregate.
+Always true: the aggregates of a host name at most one availability zone. The column
+``hosts.availability_zone`` has this zone. If the aggregates name no zone, the column has the zone
+that the host's agent reports. No change moves a host with servers to another zone. Every membership
+is also in Placement, under the aggregate's uuid. A change of an aggregate's hosts or metadata adds
+change rows for the hosts' providers in the same transaction. An owned aggregate belongs to a
+pcloud, a host flavor or a lease pool. Its owner applies all changes to an owned aggregate.
 
 May be false: Placement has only the memberships of this module. An operator may add memberships to
 the same aggregates in Placement. For owned aggregates, the owner's audit reports such memberships.
@@ -257,9 +257,9 @@ def remove_host(
 ) -> Aggregate:
     """Remove a host from an aggregate.
 
-    The host is then in the zone of its other aggregates, or else in the zone that its agent
-    reports. Raises :class:`NotFound` if the host is not a member. Raises :class:`Conflict` if the
-    host has servers and would move to another zone.
+    The host is then in the zone of its other aggregates. If they name no zone, the host is in the
+    zone that its agent reports. Raises :class:`NotFound` if the host is not a member. Raises
+    :class:`Conflict` if the host has servers and would move to another zone.
     """
     host = hosts.by_names(tx, [name]).get(name)
     aggregate = aggregates.by_row(tx, row)

@@ -190,8 +190,8 @@ def why_down(host: Host) -> str | None:
 def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None) -> str | None:
     """Return why a host is not empty, or ``None`` if it is empty.
 
-    For a host that is lost, pass in ``lost`` the migrations to ignore. Their allocations on the
-    host then do not count, and neither do the pending orders of the host's agent.
+    For a lost host, ``lost`` has the migrations to ignore. The allocations of these migrations on
+    the host then do not count. The pending orders of the host's agent do not count either.
     """
     gone = {each.uuid for each in lost or ()}
     count, _ = hosts.server_counts(tx, [host.name]).get(host.name, (0, 0))

@@ -1,7 +1,8 @@
 """End moves, either at once or after a host has destroyed its copy of the server.
 
-Always true: the step that ends a migration releases its allocations. A server ends up on one of the
-two hosts of a migration. The migration ends only when the other host has no copy of the server.
+Always true: the step that ends a migration releases the migration's allocations. After a migration,
+the server is on the source or on the destination. The migration ends only when the other host has
+no copy of the server.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def elsewhere(
     now: datetime,
     is_forced: bool = False,
 ) -> Place | NoValidHost:
-    """Return another host for a server: the host ``wanted``, or else the best host.
+    """Return another host for a server: the host ``wanted``, or the best host for ``None``.
 
     If no host is valid, return the reason. The scheduler does not check a forced host. Raises
     :class:`Conflict` if a forced host is down, or if its dedication excludes the server.
@@ -133,7 +133,7 @@ def refused_hosts(tx: Tx, server: Server) -> frozenset[str]:
 
 
 def demand_up(tx: Tx, context: DecisionContext, server: Server, now: datetime) -> None:
-    """Raise :class:`Conflict` unless the server's host is up."""
+    """Raise :class:`Conflict` if the server's host is down."""
     home = servers.homes(tx, [server]).get(servers.demand_host(server))
     if home is None or not home.is_up(now, context.computing.service_down_time_s):
         raise Conflict("Service is unavailable at this time.")

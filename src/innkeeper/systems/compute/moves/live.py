@@ -5,8 +5,8 @@ First the destination prepares for the server (order ``expect``), then the sourc
 source.
 
 May be false: a server is on its recorded host. If the send order timed out, the server may be on
-either host. The allocations on both hosts are then kept until the source reports, or the server is
-reset or deleted.
+the source or on the destination. The allocations on both hosts are then kept until the source
+reports, or the server is reset or deleted.
 """
 
 from __future__ import annotations

@@ -58,10 +58,11 @@ def resize(
     told: Flavor | None = None,
     **drawn: Unpack[Drawn],
 ) -> Moved:
-    """Begin to resize a server. It usually moves to another host.
+    """Begin to resize a server.
 
-    ``told`` is the flavor of a zone parent, which is not looked up here. Raises :class:`Invalid`
-    for a flavor that the server cannot have, and :class:`QuotaExceeded`.
+    The server usually moves to another host. ``told`` is the new flavor if a zone parent sent it.
+    Such a flavor is not looked up in this zone. Raises :class:`Invalid` for a flavor that the
+    server cannot have. Raises :class:`QuotaExceeded`.
     """
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, MOVABLE)
@@ -97,7 +98,7 @@ def migrate(
     host: str | None = None,
     **drawn: Unpack[Drawn],
 ) -> Moved:
-    """Begin to shut down a server and move it to the requested host, or else to the best host."""
+    """Begin to shut down and move a server. Without a requested host, the best host is chosen."""
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, MOVABLE)
     wanted = destinations.demand_other(tx, server, host)

@@ -119,7 +119,10 @@ def unlock(tx: Tx, uuid: str, now: datetime, *, may_override: bool) -> None:
 
 
 def demand_unlocked(server: Server, *, may_override: bool) -> None:
-    """Raise :class:`Locked` for a locked server, unless the caller may override locks."""
+    """Raise :class:`Locked` for a locked server.
+
+    Exception: the caller may override locks.
+    """
     if server.is_locked and not may_override:
         raise Locked(f"Server {server.uuid} is locked.")
 
