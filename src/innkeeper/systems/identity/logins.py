@@ -44,9 +44,9 @@ class NamedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The requested scope of a token: a project, or none with ``is_unscoped``.
+    """The requested scope of a token: a project, or no project with ``is_unscoped``.
 
-    If neither is set, the scope is the user's default project.
+    If neither is given, the scope is the user's default project.
     """
 
     project: NamedEntity | None = None

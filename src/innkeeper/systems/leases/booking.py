@@ -61,8 +61,8 @@ class Changed:
 
     ``reservations`` are row ids. The hosts and slots that these reservations hold count as free.
     ``kept`` has the present units of each demand, by row of the calendar. A unit is a whole host or
-    a slot. If ``must_keep`` is True for a demand, the demand keeps all of its units. The rows in
-    ``avoided`` are not chosen.
+    a slot. If ``must_keep`` is True for a demand, all present units of the demand are kept. The
+    rows in ``avoided`` are not chosen.
     """
 
     reservations: Collection[int] = ()

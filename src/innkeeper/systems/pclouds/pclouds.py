@@ -290,8 +290,8 @@ def drop(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> Non
 def accept(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
     """Record that a project accepts automatic placement on a pcloud.
 
-    From then on, the project's requests that name no pcloud may use the pcloud's hosts, as long as
-    the pcloud is automatic. The owner consents by making the pcloud automatic. Raises
+    From then on, requests of this project that name no pcloud may use hosts of this pcloud, as long
+    as the pcloud is automatic. The owner consents by making the pcloud automatic. Raises
     :class:`NotFound` for a project that may not use the pcloud.
     """
     there = _demand_user(tx, pcloud, project_id)

@@ -1,6 +1,7 @@
 """Check and open the sealed entries of build plans, which clients send to boot servers.
 
-An entry is one item of a build plan: a server id and a host, encrypted and signed for the client.
+An entry is one item of a build plan: a server id and a host, encrypted so that clients cannot read
+or change them.
 
 Always true: an entry boots one server at most. At a second use of the entry, a server's row with
 this id exists, even if the server was deleted. A boot with an entry repeats all checks of the plan,
@@ -32,7 +33,7 @@ class EntryUsed(AlreadyExists):
 
 
 class EntryExpired(Conflict):
-    """An entry of a build plan is valid, but has expired."""
+    """An entry of a build plan was made by this zone, but has expired."""
 
     def __init__(self, expired_at: datetime) -> None:
         moment = expired_at.replace(microsecond=0).isoformat()

@@ -83,7 +83,7 @@ def _editable(tx: Tx, flavor_id: str, *, by_lease: bool = False) -> Flavor:
 
     Exception: the lease itself may edit its flavor.
 
-    Without its flavor, nobody could use the slots of an active lease.
+    If others edited the flavor, the slots of an active lease might become unusable.
     """
     flavor = get(tx, flavor_id, None, is_admin=True)
     if not by_lease and flavor.flavor_id in demands.reservations_of(demands.of(flavor, {})):

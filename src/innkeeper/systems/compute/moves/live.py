@@ -111,7 +111,7 @@ def apply_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
 def stay(
     tx: Tx, migration: Migration, server: Server, status: str, now: datetime, message: str
 ) -> None:
-    """Leave the server on its source, and order the destination to destroy what it prepared."""
+    """Leave the server on its source, and order the destination to undo its preparation."""
     completion.fall_back(tx, migration, server, message, now, status=status)
     servers.write(tx, server, _settled(migration, server), now)
 
