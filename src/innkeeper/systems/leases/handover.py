@@ -147,9 +147,9 @@ def _give(
 def finish(tx: Tx, reservation: Reservation, context: LeaseContext) -> int:
     """Take back some hosts of a reservation.
 
-    The last step deletes its aggregate, class and flavor. Returns a sum: the deleted servers, the
-    hosts that were closed to new servers or taken back, and one for the last step. The sum is 0
-    while all remaining hosts have servers that their agents must destroy.
+    The last step deletes the reservation's aggregate, class and flavor. Returns a sum: the deleted
+    servers, the hosts that were closed to new servers or taken back, and one for the last step. The
+    sum is 0 while all remaining hosts have servers that their agents must destroy.
     """
     if reservation.state == ReservationState.DELETED:
         return 0

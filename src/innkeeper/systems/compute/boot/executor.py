@@ -213,7 +213,7 @@ def _first_of_each_entry(
 ) -> dict[tuple[ServerId, ...], int]:
     """Return the index of the first request with each build plan entry.
 
-    The key is the request's server ids, because requests with the same entry have the same ids.
+    Requests with the same entry have the same server ids, so the key is the request's server ids.
     Requests without an entry never share server ids.
     """
     first: dict[tuple[ServerId, ...], int] = {}

@@ -1,4 +1,4 @@
-"""Compare the host table of a running process with the store, one part at a time.
+"""Compare the host table of a running process with the database, one part at a time.
 
 Always true: the table has caught up with the transaction, so any difference is a fault. Rows that
 differ are read again, so that the next decision is correct. Parts are small, because all writes

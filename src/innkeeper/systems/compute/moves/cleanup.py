@@ -95,7 +95,7 @@ def _apply_leftover(
 
 
 def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Retry cleanups that have made no progress since the time ``before``. Return their number.
+    """Retry cleanups that have made no progress since ``before``. Return the number of cleanups.
 
     While an order for a cleanup is pending, the cleanup gets no second order. A revert continues
     even if its destination does not respond: the server starts on its source, and the allocations

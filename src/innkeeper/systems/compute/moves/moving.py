@@ -1,8 +1,8 @@
 """The steps that all moves share, and the changes of allocations during moves.
 
 While a server moves, the server has the allocations on the destination, and the migration has the
-allocations on the source. The server ends up on one of the two hosts. The allocations on the other
-host are released once that host has no copy of the server.
+allocations on the source. After the move, the server is on the source or on the destination. The
+allocations on the other host are released once that host has no copy of the server.
 
 Always true: each step changes both consumers' allocations in one transaction. A migration that has
 ended has no allocations.
