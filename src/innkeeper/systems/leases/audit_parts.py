@@ -43,7 +43,7 @@ MISSING_PARTS = Invariant(
     "wrong-lease-parts",
     "an active reservation has its aggregate, and for slots its flavor and group; an ended one has "
     "none",
-    "Delete the lease and create it again. For an ended lease, delete the aggregate, flavor or group.",
+    "Delete the lease and create it again. If it has ended, delete the aggregate, flavor or group.",
     "creates a lost flavor or server group again",
 )
 UNFINISHED = Invariant(
