@@ -5,16 +5,16 @@ Source: ADR 0040.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from innkeeper.domain.errors import Conflict
 
-Json: TypeAlias = Any
-"""A value that was decoded from JSON, or a part of one."""
+Json: TypeAlias = object
+"""A value that was decoded from JSON, or a part of one. Its type is found out before it is used."""
 SERVER, VOLUME, GROUP = "server", "volume", "server_group"
 TAKES = "accept:"
 """The beginning of the mark of a volume that another project takes over. The volume's id
@@ -82,10 +82,15 @@ class DoorRequest:
     kind: str
     method: str
     target: str
-    body: Any
+    body: Json
     headers: Mapping[str, str]
     address: str
     caller: DoorCaller
+
+    @property
+    def fields(self) -> Mapping[str, Json]:
+        """The fields of the resource in the body of a create."""
+        return object_of(object_of(self.body)[self.kind])
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,26 @@ class PodResource:
     mark: str | None
     amounts: DoorAmounts | None
     servers: tuple[str, ...] = ()
+
+
+def object_of(told: Json) -> Mapping[str, Json]:
+    """Return a value of a body that, by the schema of the body, is an object."""
+    assert isinstance(told, Mapping), "the schema of a body is checked before"
+    return told
+
+
+def objects_of(told: Json) -> Sequence[Mapping[str, Json]]:
+    """Return a value of a body that, by the schema of the body, is a list of objects or empty."""
+    rows = told or ()
+    assert isinstance(rows, Sequence), "the schema of a body is checked before"
+    return [object_of(each) for each in rows]
+
+
+def number_of(told: Json) -> int:
+    """Return a value of a body that, by the schema of the body, is a number; 0 if it is empty."""
+    number = told or 0
+    assert isinstance(number, int | float | str), "the schema of a body is checked before"
+    return int(number)
 
 
 def message_of(told: Json) -> str:

@@ -18,7 +18,16 @@ import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import WITH_STATUS, PodAnswer, PodCall, PodSilent
-from innkeeper.domain.door import MARK, SERVER, DoorAnswer, DoorRequest, Json, PodRefused
+from innkeeper.domain.door import (
+    MARK,
+    SERVER,
+    DoorAnswer,
+    DoorRequest,
+    Json,
+    PodRefused,
+    object_of,
+    objects_of,
+)
 from innkeeper.domain.errors import Conflict, Refusal, Unavailable
 from innkeeper.domain.pods import Pod, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
@@ -174,8 +183,9 @@ class Creating:
 
     async def _send(self, sent: _Sent, body: dict[str, Json]) -> PodAnswer:
         plan = sent.plan
-        fields = body[plan.key]
-        marked = {**fields, "metadata": {**(fields.get("metadata") or {}), MARK: sent.begun.top_id}}
+        fields = object_of(body[plan.key])
+        metadata = object_of(fields.get("metadata") or {})
+        marked = {**fields, "metadata": {**metadata, MARK: sent.begun.top_id}}
         call = PodCall(
             SERVICES[plan.request.kind],
             "POST",
@@ -225,16 +235,17 @@ class Creating:
             for kind in plan.device_types.values():
                 await self._pushing.volume_type(pod, login, kind, is_sure=is_sure)
             names = {name: kind.name for name, kind in plan.device_types.items()}
-            fields[devices.KEY] = devices.translated(fields[devices.KEY], here, names)
+            told = objects_of(fields[devices.KEY])
+            fields[devices.KEY] = devices.translated(told, here, names)
         fields.pop("availability_zone", None)
         if pod.pod_az_name:
             fields["availability_zone"] = pod.pod_az_name
-        whole = {**plan.request.body, plan.key: fields}
-        whole = hints.translated(whole, plan.key, plan.hinted, pod.id)
+        body = {**object_of(plan.request.body), plan.key: fields}
+        whole = hints.translated(body, plan.key, plan.hinted, pod.id)
         if plan.server_group is not None:
             group_id = await self._groups.group(pod, login, plan.server_group)
             key = hints.key_of(whole) or hints.SERVER_KEYS[0]
-            whole[key] = {**whole[key], "group": group_id}
+            whole[key] = {**object_of(whole[key]), "group": group_id}
         return whole
 
     async def _after_answer(self, sent: _Sent, answer: PodAnswer) -> DoorAnswer:

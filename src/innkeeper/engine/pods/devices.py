@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from innkeeper.domain.amounts import UNIT_MAX
-from innkeeper.domain.door import Json
+from innkeeper.domain.door import Json, objects_of
 from innkeeper.domain.errors import Invalid
 
 KEY, OLD_KEY = "block_device_mapping_v2", "block_device_mapping"
@@ -32,8 +32,8 @@ class Device:
 
 def devices_of(fields: Mapping[str, Json]) -> list[Device]:
     """Return the block devices in the body of a server. Raises :class:`Invalid`."""
-    found = [_device(each) for each in fields.get(KEY) or ()]
-    for each in fields.get(OLD_KEY) or ():
+    found = [_device(each) for each in objects_of(fields.get(KEY))]
+    for each in objects_of(fields.get(OLD_KEY)):
         if each.get("snapshot_id"):
             raise Invalid(NO_SNAPSHOTS)
         if each.get("volume_id"):
@@ -53,7 +53,9 @@ def _device(each: Mapping[str, Json]) -> Device:
     is_new = source != VOLUME and each.get("destination_type", usual) == VOLUME
     if not is_new:
         return Device(source, uuid, is_new=False)
-    return Device(source, uuid, True, _size(each.get("volume_size")), each.get("volume_type"))
+    named_type = each.get("volume_type")
+    type_name = None if named_type is None else str(named_type)
+    return Device(source, uuid, True, _size(each.get("volume_size")), type_name)
 
 
 def _size(told: Json) -> int:
@@ -76,7 +78,8 @@ def translated(
         if device.get("source_type") == IMAGE:
             name = "uuid" if device.get("uuid") else "image_id"
             device[name] = images[str(device[name])]
-        if device.get("volume_type") in types:
-            device["volume_type"] = types[device["volume_type"]]
+        type_name = device.get("volume_type")
+        if isinstance(type_name, str) and type_name in types:
+            device["volume_type"] = types[type_name]
         found.append(device)
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from innkeeper.domain.door import SERVER, VOLUME, DoorCaller, DoorRequest, Json
+from innkeeper.domain.door import SERVER, VOLUME, DoorCaller, DoorRequest, Json, object_of
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import routings
@@ -47,7 +47,7 @@ def key_of(body: Mapping[str, Json]) -> str | None:
 def group_of(body: Mapping[str, Json]) -> str | None:
     """Return the id of the server group that a body names. Some clients send a list."""
     key = key_of(body)
-    wanted = None if key is None else body[key].get("group")
+    wanted = None if key is None else object_of(body[key]).get("group")
     if isinstance(wanted, list):
         wanted = wanted[0] if wanted else None
     return None if wanted is None else str(wanted)
@@ -76,12 +76,12 @@ def read(tx: Tx, request: DoorRequest) -> Hinted:
 
 
 def _told(request: DoorRequest) -> Iterator[Mapping[str, Json]]:
-    body = request.body
+    body = object_of(request.body)
     if request.kind == SERVER:
         key = key_of(body)
         found = [] if key is None else [body[key]]
     else:
-        found = [body.get(VOLUME_KEY), body[VOLUME].get(INNER_KEY)]
+        found = [body.get(VOLUME_KEY), request.fields.get(INNER_KEY)]
     return (each for each in found if isinstance(each, Mapping))
 
 
@@ -109,11 +109,13 @@ def translated(body: Mapping[str, Json], kind: str, hinted: Hinted, pod_id: int)
         return whole
     keys = SERVER_KEYS if kind == SERVER else (VOLUME_KEY,)
     for key in keys:
-        if isinstance(whole.get(key), Mapping):
-            whole[key] = _kept(whole[key], hinted, pod_id)
-    inner = whole[kind]
-    if kind == VOLUME and isinstance(inner.get(INNER_KEY), Mapping):
-        whole[kind] = {**inner, INNER_KEY: _kept(inner[INNER_KEY], hinted, pod_id)}
+        told = whole.get(key)
+        if isinstance(told, Mapping):
+            whole[key] = _kept(told, hinted, pod_id)
+    fields = object_of(whole[kind])
+    inner = fields.get(INNER_KEY)
+    if kind == VOLUME and isinstance(inner, Mapping):
+        whole[kind] = {**fields, INNER_KEY: _kept(inner, hinted, pod_id)}
     return whole
 
 

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from operator import attrgetter
+from typing import Protocol, cast
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from innkeeper.clients.pods import PodAnswer, PodSilent
 from innkeeper.domain.door import Json
@@ -32,8 +33,15 @@ LAYOUTS_MAX = 1_000
 NO_LIST = "its answer is no list"
 
 
-Row = Json
+Row = msgspec.Struct
 """A row of a page, of a type that :class:`RowLayout` makes."""
+
+
+class DecodedPage(Protocol):
+    """A page, of a type that :class:`RowLayout` makes. ``links`` may be unset."""
+
+    rows: Sequence[Row]
+    links: Raw | UnsetType
 
 
 class RowPart(Enum):
@@ -77,7 +85,7 @@ class RowLayout:
     of_hosts: Sequence[str]
     changing: Mapping[str, RowPart]
     unnamed: Sequence[str]
-    decode: Callable[[bytes], Json]
+    decode: Callable[[bytes], DecodedPage]
 
     @staticmethod
     def of(parts: Mapping[str, RowPart], optional: frozenset[str], key: str) -> RowLayout:
@@ -115,7 +123,7 @@ class RowLayout:
                 for name, part in parts.items()
                 if part is RowPart.WHOLE and name not in optional and not is_named(name)
             ],
-            msgspec.json.Decoder(page).decode,
+            cast(Callable[[bytes], DecodedPage], msgspec.json.Decoder(page).decode),
         )
 
     def value(self, name: str) -> Callable[[Json], Json]:
@@ -188,7 +196,7 @@ class RowLayouts:
         return known.with_rows(key, rows)
 
 
-def _told(layout: RowLayout, body: bytes) -> Json:
+def _told(layout: RowLayout, body: bytes) -> DecodedPage | None:
     """Return a page; ``None`` if its rows do not have the fields of the layout."""
     try:
         if not body.isascii():

@@ -100,7 +100,7 @@ class Looking:
                 target = f"{path}?{urlencode(words)}"
                 told = await self._told(pod, project_id, service, target, headers)
                 has_told.set()
-                page = {each["id"]: each for each in _with_ids(told.get(key))}
+                page = _by_id(told.get(key))
                 is_last = len(page) < PAGE and f"{key}_links" not in told
                 if is_last or found.keys() >= page.keys():
                     return list({**found, **page}.values())
@@ -161,7 +161,8 @@ class Looking:
         return told, missing
 
 
-def _with_ids(told: Json) -> list[Row]:
-    """Return the rows that have ids. The value may be no list."""
+def _by_id(told: Json) -> dict[str, Row]:
+    """Return the rows that have ids, by id. The value may be no list."""
     rows = told if isinstance(told, list) else []
-    return [each for each in rows if isinstance(each, dict) and isinstance(each.get("id"), str)]
+    objects = (each for each in rows if isinstance(each, dict))
+    return {each["id"]: each for each in objects if isinstance(each.get("id"), str)}

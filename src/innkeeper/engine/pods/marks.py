@@ -70,7 +70,9 @@ def ids_of(rows: Sequence[Json], mark: str | None = None) -> list[str]:
     """Return the ids of resources; with a mark, only of resources that have the mark."""
     found = []
     for each in rows:
-        uuid = each.get("id") if isinstance(each, Mapping) else None
+        if not isinstance(each, Mapping):
+            continue
+        uuid = each.get("id")
         if not isinstance(uuid, str) or canonical_uuid(uuid) != uuid:
             continue
         if mark is None or mark_of(each) == mark:

@@ -17,6 +17,8 @@ from innkeeper.domain.door import (
     DoorLimits,
     DoorRequest,
     Json,
+    number_of,
+    object_of,
 )
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.grouping import ServerGroup
@@ -78,10 +80,9 @@ class Plan:
         return self.request.kind
 
     @property
-    def fields(self) -> dict[str, Json]:
+    def fields(self) -> Mapping[str, Json]:
         """The fields of the resource in the body."""
-        found: dict[str, Json] = self.request.body[self.key]
-        return found
+        return self.request.fields
 
 
 def plan(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
@@ -93,7 +94,7 @@ def plan(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
 
 
 def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
-    fields, caller = request.body["server"], request.caller
+    fields, caller = request.fields, request.caller
     flavor_id = str(fields["flavorRef"]).rpartition("/")[2]
     is_admin = caller.is_admin
     flavor = flavors.for_resize(tx, flavor_id, caller.project_id, is_admin=is_admin)
@@ -131,7 +132,7 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         DoorAmounts(flavor.vcpus, flavor.memory_mb, disk_gb=flavor.all_disk_gb),
         server_limits(tx, settings, caller.project_id),
         flavor=flavor,
-        keypair=keypairs.for_boot(tx, caller.user_id, name) if name else None,
+        keypair=keypairs.for_boot(tx, caller.user_id, str(name)) if name else None,
         image_id=image_id,
         image_name=image_name,
         must=must,
@@ -145,13 +146,13 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
 
 
 def _group(tx: Tx, request: DoorRequest) -> ServerGroup | None:
-    wanted = hints.group_of(request.body)
+    wanted = hints.group_of(object_of(request.body))
     return None if wanted is None else groups.of_project(tx, wanted, request.caller.project_id)
 
 
 def _number(fields: Mapping[str, Json]) -> int:
-    least = int(fields.get("min_count") or 1)
-    most = int(fields.get("max_count") or least)
+    least = number_of(fields.get("min_count") or 1)
+    most = number_of(fields.get("max_count") or least)
     if least > most:
         raise Invalid(COUNTS_REVERSED)
     if most > SERVERS_MAX:
@@ -160,12 +161,12 @@ def _number(fields: Mapping[str, Json]) -> int:
 
 
 def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
-    fields, caller = request.body["volume"], request.caller
+    fields, caller = request.fields, request.caller
     kind, name = None, fields.get("volume_type")
     if name:
-        kind = type_of(tx, caller, name)
+        kind = type_of(tx, caller, str(name))
     image_id, image_name = image_of(tx, fields.get("imageRef") or fields.get("image_id"), caller)
-    source, size_gb = fields.get("source_volid"), int(fields.get("size") or 0)
+    source, size_gb = str(fields.get("source_volid") or ""), number_of(fields.get("size"))
     if source and not size_gb:
         # The copy of a volume is as large as the volume.
         size_gb = volume_of(tx, caller, source).size_gb or 0
@@ -193,7 +194,7 @@ def _pod_request(
     specs: Mapping[str, str],
     amounts: Mapping[str, float],
 ) -> PodRequest:
-    zone = request.body[request.kind].get("availability_zone") or None
+    zone = str(request.fields.get("availability_zone") or "") or None
     if zone is not None and ":" in zone:
         raise Invalid("The door does not place servers on hosts: name only an availability zone.")
     group = bindings.group_of_specs(tx, specs, settings.podding.pod_affinity_keys)

@@ -148,14 +148,15 @@ class Pushing:
         answer = await self._ask(login, IMAGE, "GET", f"/v2/images?{urlencode({'name': name})}")
         rows = _rows(decoded(answer).get("images"))
         found = [each for each in rows if each.get("name") == name]
-        if len(found) != 1 or not isinstance(found[0].get("id"), str):
+        uuid = found[0].get("id") if len(found) == 1 else None
+        if not isinstance(uuid, str):
             number = "no image" if not found else "several images"
             raise Conflict(
                 f"The cloud that would run the server has {number} with the name {name}."
             )
-        self.made += found[0]["id"] != known
-        self._remember(key, found[0]["id"])
-        return str(found[0]["id"])
+        self.made += uuid != known
+        self._remember(key, uuid)
+        return uuid
 
     async def volume_type(
         self, pod: Pod, login: PodLogin, kind: VolumeType, *, is_sure: bool = True
@@ -167,7 +168,7 @@ class Pushing:
         own = await self._tenants.own(pod)
         answer = await self._ask(own, BLOCK_STORAGE, "GET", "/types?is_public=None")
         rows = _rows(decoded(answer).get("volume_types"))
-        found = next((each for each in rows if each.get("name") == kind.name), None)
+        found: Json = next((each for each in rows if each.get("name") == kind.name), None)
         if found is None:
             self.made += 1
             wanted = {

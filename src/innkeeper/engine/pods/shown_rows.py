@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from operator import attrgetter
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -34,6 +35,8 @@ from innkeeper.engine.pods.shown import (
     DoorView,
 )
 
+T = TypeVar("T")
+V = TypeVar("V")
 NOTHING = b"\x7f"
 """Takes the place of the resource's id in links, to change them once. No address has this
 character."""
@@ -74,22 +77,25 @@ class RowView:
             for name in usual:
                 del parts[name]
         for name, part in parts.items():
-            column = _Column.of(rows, ids, attributes[name])
+            attribute = attributes[name]
             if part is RowPart.METADATA:
-                _run(dict.pop, filter(None, column.values), repeat(MARK), repeat(None))
+                metadata: _Column[dict[str, Raw] | None] = _Column.of(rows, ids, attribute)
+                _run(map(dict.pop, filter(None, metadata.values), repeat(MARK), repeat(None)))
             elif name in HIDDEN:
-                _set(column.rows, column.attribute, repeat(None))
+                hidden: _Column[Json] = _Column.of(rows, ids, attribute)
+                _set(hidden.rows, attribute, repeat(None))
             elif part is RowPart.TEXT:
-                column.change(column.values, partial(self._text, name))
+                texts: _Column[str | None] = _Column.of(rows, ids, attribute)
+                texts.change(texts.values, partial(self._text, name))
             elif name == LINKS:
-                self._change_links(column)
+                self._change_links(_Column.of(rows, ids, attribute))
             else:
-                self._change_whole(name, column)
+                self._change_whole(name, _Column.of(rows, ids, attribute))
 
     def _text(self, name: str, text: str | None) -> str | None:
         return None if text is None else self.view.text(name, text)
 
-    def _change_whole(self, name: str, column: _Column) -> None:
+    def _change_whole(self, name: str, column: _Column[Raw]) -> None:
         told = list(map(bytes, column.values))
         if is_named(name) or _may_change(set(told)):
             column.change(told, partial(self._shown, name))
@@ -101,7 +107,7 @@ class RowView:
         except RecursionError as error:
             raise PodSilent(TOO_DEEP, may_have_arrived=True) from error
 
-    def _change_links(self, column: _Column) -> None:
+    def _change_links(self, column: _Column[Raw]) -> None:
         """Change the links of rows, which mostly differ only in the id."""
         told, uuids = list(map(bytes, column.values)), list(map(str.encode, column.ids))
         parts = _parts_between(told, uuids)
@@ -119,24 +125,28 @@ class RowView:
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(Generic[V]):
     """A field of those rows that have it, with their values and ids."""
 
     attribute: str
     rows: Sequence[Row]
-    values: Sequence[Json]
+    values: Sequence[V]
     ids: Sequence[str]
 
     @staticmethod
-    def of(rows: Sequence[Row], ids: Sequence[str], attribute: str) -> _Column:
+    def of(rows: Sequence[Row], ids: Sequence[str], attribute: str) -> _Column[V]:
         values = list(map(attrgetter(attribute), rows))
         if UNSET not in values:
             return _Column(attribute, rows, values, ids)
         places = [place for place, each in enumerate(values) if each is not UNSET]
-        parts = ([each[place] for place in places] for each in (rows, values, ids))
-        return _Column(attribute, *parts)
+        return _Column(
+            attribute,
+            [rows[place] for place in places],
+            [values[place] for place in places],
+            [ids[place] for place in places],
+        )
 
-    def change(self, told: Sequence[Json], make: Callable[[Json], Json]) -> None:
+    def change(self, told: Sequence[T], make: Callable[[T], Json]) -> None:
         """Replace each value by the door's value for it. Equal values are changed once."""
         made = {each: make(each) for each in set(told)}
         if any(key != each for key, each in made.items()):
@@ -158,12 +168,12 @@ def _parts_between(told: Sequence[bytes], uuids: Sequence[bytes]) -> Sequence[by
 
 
 def _set(rows: Iterable[Row], attribute: str, values: Iterable[Json]) -> None:
-    _run(setattr, rows, repeat(attribute), values)
+    _run(map(setattr, rows, repeat(attribute), values))
 
 
-def _run(act: Callable[[Row, Json, Json], object], *arguments: Iterable[Json]) -> None:
-    """Call a function with the values of each row."""
-    deque(map(act, *arguments), maxlen=0)
+def _run(calls: Iterable[object]) -> None:
+    """Make all calls, of which nobody needs the answers."""
+    deque(calls, maxlen=0)
 
 
 def _joined(rows: Iterable[Row], attributes: Sequence[str]) -> Iterable[bytes]:

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.domain.compute import Flavor
-from innkeeper.domain.door import MARK, DoorAmounts, DoorLimits, DoorRequest, Json
+from innkeeper.domain.door import (
+    MARK,
+    DoorAmounts,
+    DoorLimits,
+    DoorRequest,
+    Json,
+    number_of,
+    object_of,
+)
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.moves import ENDS_OF_RESIZES
 from innkeeper.domain.pods import Pod, PodRouting
@@ -49,16 +57,16 @@ class _Action:
 
     request: DoorRequest
     name: str
-    arguments: Json
+    arguments: Mapping[str, Json]
     routing: PodRouting
     pod: Pod
     login: PodLogin
 
-    def with_arguments(self, **changed: Json) -> Json:
+    def with_arguments(self, **changed: Json) -> dict[str, Json]:
         """Return the body with other arguments; ``None`` leaves one out."""
         whole = {**self.arguments, **changed}
         kept = {name: each for name, each in whole.items() if each is not None}
-        return {**self.request.body, self.name: kept}
+        return {**object_of(self.request.body), self.name: kept}
 
 
 class Translating:
@@ -113,8 +121,9 @@ class Translating:
             if name in body:
                 return Translated(body, await self._grow(routing, DoorAmounts(), DoorLimits(-1)))
         for name, step in self._steps.items():
-            if isinstance(body.get(name), Mapping):
-                return await step(_Action(request, name, body[name], routing, pod, login))
+            arguments = body.get(name)
+            if isinstance(arguments, Mapping):
+                return await step(_Action(request, name, arguments, routing, pod, login))
         return Translated(body)
 
     async def _resize(self, action: _Action) -> Translated:
@@ -137,7 +146,7 @@ class Translating:
         return Translated(request.body, await self._grow(routing, wanted, limits))
 
     async def _extend(self, action: _Action) -> Translated:
-        size_gb = int(action.arguments.get("new_size") or 0)
+        size_gb = number_of(action.arguments.get("new_size"))
         routing = action.routing
         limits = await self._clouds.engine.read(
             lambda tx: plans.limits_of_volume(tx, self._settings, routing, routing.project_id)
@@ -176,7 +185,7 @@ class Translating:
         body = action.with_arguments(**changed)
         if key_name is None and "key_name" in action.arguments:
             # A null removes the key pair.
-            body["rebuild"]["key_name"] = None
+            body["rebuild"] = {**object_of(body["rebuild"]), "key_name": None}
         return Translated(body, image_id=image_id)
 
     async def _rescue(self, action: _Action) -> Translated:
@@ -226,8 +235,10 @@ class Translating:
 def _with_mark(method: str, path: str, body: Mapping[str, Json], routing: PodRouting) -> Json:
     """Return the body of a request other than an action, changed so that the mark is kept."""
     if method == "PUT":
-        body = _marked(body, routing)
-        return {name: _marked(each, routing) for name, each in body.items()}
+        return {
+            name: _marked(each, routing) if isinstance(each, dict) else each
+            for name, each in _marked(body, routing).items()
+        }
     metadata = body.get("metadata")
     if not path.endswith("/metadata") or not isinstance(metadata, dict):
         return body
@@ -235,9 +246,9 @@ def _with_mark(method: str, path: str, body: Mapping[str, Json], routing: PodRou
     return {**body, "metadata": {name: each for name, each in metadata.items() if name != MARK}}
 
 
-def _marked(fields: Json, routing: PodRouting) -> Json:
+def _marked(fields: Mapping[str, Json], routing: PodRouting) -> Mapping[str, Json]:
     """Return the fields with the door's mark in their metadata, if they have metadata."""
-    metadata = fields.get("metadata") if isinstance(fields, dict) else None
+    metadata = fields.get("metadata")
     if not isinstance(metadata, dict):
         return fields
     # The mark of the create is not known any more. Any mark says that the resource is the door's.

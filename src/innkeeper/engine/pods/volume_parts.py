@@ -25,6 +25,7 @@ from innkeeper.domain.door import (
     DoorLimits,
     DoorRequest,
     Json,
+    object_of,
 )
 from innkeeper.domain.errors import Invalid, NotFound, Unavailable
 from innkeeper.domain.pods import Pod, PodRouting
@@ -72,7 +73,7 @@ class VolumeParts:
 
     async def create(self, request: DoorRequest, part: VolumePart, check: Check) -> DoorAnswer:
         """Make a part of a volume, in the volume's pod."""
-        fields = request.body[part.key]
+        fields = object_of(object_of(request.body)[part.key])
         uuid, server = str(fields[part.volume_field]), fields.get("instance_uuid")
 
         def look(tx: Tx) -> PodRouting:
@@ -137,7 +138,7 @@ class VolumeParts:
         part: VolumePart,
         project_id: str | None,
         query: Mapping[str, str],
-    ) -> tuple[list[dict[str, Json]], list[str]]:
+    ) -> tuple[list[Mapping[str, Json]], list[str]]:
         """Return all parts with details, newest ids first, and the names of pods without answer."""
         homes = await self._looking.homes(project_id)
         every = {"all_tenants": "1"} if project_id is None else {}
@@ -153,13 +154,14 @@ class VolumeParts:
         )
         ids = {_volume_of(each) for _, rows in answers for each in rows}
         known = await self._looking.volumes(project_id, ids)
-        found: dict[str, dict[str, Json]] = {}
+        found: dict[str, Mapping[str, Json]] = {}
         for pod, rows in answers:
             try:
                 for each in rows:
                     routing = known.get(_volume_of(each))
                     if routing is not None and routing.pod_id == pod.id:
-                        found[each["id"]] = _view(request, routing, pod).change(each)
+                        view = _view(request, routing, pod)
+                        found[str(each["id"])] = object_of(view.change(each))
             except PodSilent as error:
                 LOG.warning("pod_list_failed", pod=pod.pod_name, reason=str(error))
                 missing.append(pod)

@@ -91,14 +91,14 @@ async def _listed(call: Call, door: Door, request: DoorRequest, part: VolumePart
     if marker is not None:
         if marker not in (each["id"] for each in rows):
             raise Invalid(f"marker [{marker[:64]}] not found")
-        rows = [each for each in rows if each["id"] < marker]
+        rows = [each for each in rows if str(each["id"]) < marker]
     is_detailed = call.route.path.endswith("/detail")
     page = rows[:limit]
     if not is_detailed:
         page = [{key: each[key] for key in BRIEF[part] if key in each} for each in page]
     body: dict[str, Any] = {part.keys: page}
     if page and len(rows) > limit:
-        href = f"{call.address}{call.route.path}?{next_query(call, page[-1]['id'])}"
+        href = f"{call.address}{call.route.path}?{next_query(call, str(page[-1]['id']))}"
         body[f"{part.keys}_links"] = [{"rel": "next", "href": href}]
     if missing:
         body["is_partial"] = True

@@ -34,14 +34,14 @@ def ranked(order: ListOrder) -> list[RankedRow]:
 
 def value_of(name: str, row: dict[str, Json]) -> str:
     """Return a value, so that nulls come first."""
-    return row[name] or ""
+    return str(row[name] or "")
 
 
 def test_numbers_of_any_size_have_an_order() -> None:
     order = ListOrder.of(VOLUME, [("size", False), ("id", False)])
     sizes: list[Json] = [10**400, 2.5, -(10**400), True]
     rows = [{"id": str(place), "size": size} for place, size in enumerate(sizes)]
-    ranks = [(order.rank(row), str(row["id"]), row) for row in rows]
+    ranks: list[RankedRow] = [(order.rank(row), str(row["id"]), row) for row in rows]
     order.sort(ranks)
     assert [uuid for _, uuid, _ in ranks] == ["2", "3", "1", "0"]
 
