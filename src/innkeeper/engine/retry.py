@@ -109,7 +109,7 @@ BINDINGS = Retry(
     where=(
         "engine/pods/clouds.py",
         "engine/pods/creating.py",
-        "engine/pods/group_pushing.py",
+        "engine/pods/group_provisioning.py",
         "engine/pods/volume_parts.py",
         "entrypoints/api/pods/bindings.py",
     ),

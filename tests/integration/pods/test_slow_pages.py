@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.engine.pods.looking import Looking
+from innkeeper.engine.pods.lookups import Lookups
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.systems.pods import pods
 from tests.support.hostile_pods import GATEWAY, add_pod, hostile_pod
@@ -37,8 +37,8 @@ def is_asked_again(door: Running) -> bool:
         here = clouds.beside()
         try:
             (pod,) = await here.engine.read(pods.every)
-            looking = Looking(here, Tenants(here))
-            told = await looking.rows([pod], None, "block-storage", PARTS, {}, {}, "attachments")
+            lookups = Lookups(here, Tenants(here))
+            told = await lookups.rows([pod], None, "block-storage", PARTS, {}, {}, "attachments")
             assert told == ([], [pod])
             return here.is_awaited(pod)
         finally:

@@ -63,12 +63,7 @@ class DoorProcess(ServiceProcess):
             clouds = pods.beside()
             door = door_of(self.service.settings, clouds)
             assert door is not None, "it is a door"
-            for work in (
-                clouds.poll,
-                clouds.measure,
-                door.completing.settle,
-                door.reconciling.check,
-            ):
+            for work in (clouds.poll, clouds.measure, door.recovery.settle, door.reconciling.check):
                 try:
                     await work()
                 except Refusal:

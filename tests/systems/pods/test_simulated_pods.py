@@ -11,7 +11,7 @@ import pytest
 from innkeeper.domain.pod_settings import Podding
 from innkeeper.domain.pods import GENERAL, Pod, PodMeasurement, PodRequest, PodRouting
 from innkeeper.scheduling.simulation.pod_replay import BEGIN, PodReplay, SimulatedPod, blank_pod
-from innkeeper.scheduling.simulation.pod_work import Piece, WorkOptions, pieces_of
+from innkeeper.scheduling.simulation.pod_work import Job, WorkOptions, jobs_of
 from innkeeper.store.queries.pods import measurements, pods, routings
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.pods import bindings
@@ -50,52 +50,52 @@ class Served:
             at = BEGIN + timedelta(seconds=at_s)
             measurements.add(self.tx, PodMeasurement(0, each.id, at, {"kinds": told}))
 
-    def serve(self, piece: Piece) -> None:
+    def serve(self, job: Job) -> None:
         """Choose a pod, try it, and bind the project to the pod that accepts."""
-        project, refused = str(piece.project), frozenset[int]()
-        at = BEGIN + timedelta(seconds=piece.at_s)
+        project, refused = str(job.project), frozenset[int]()
+        at = BEGIN + timedelta(seconds=job.at_s)
         while True:
-            asked = PodRequest(project, GENERAL, None, piece.amounts, refused=refused)
+            asked = PodRequest(project, GENERAL, None, job.amounts, refused=refused)
             try:
                 pod = bindings.choose(self.tx, self.policy, asked).pod
             except NoPod:
-                self.refused += len(piece.rows)
+                self.refused += len(job.rows)
                 return
-            if self.takes(pod, piece):
+            if self.takes(pod, job):
                 break
             refused |= {pod.id}
         had = bool(list(bindings.page(self.tx, bindings.BindingSearch(project), after=0, limit=1)))
         made = bindings.follow(self.tx, asked, pod, at, ids=self.ids, now=at)
         self.moves += made is not None and had
-        self.used[pod.id].update(piece.amounts)
-        self.route(pod, piece, at)
-        self.servers[pod.id] += 0 if piece.is_volume else len(piece.rows)
+        self.used[pod.id].update(job.amounts)
+        self.route(pod, job, at)
+        self.servers[pod.id] += 0 if job.is_volume else len(job.rows)
 
-    def route(self, pod: Pod, piece: Piece, at: datetime) -> None:
+    def route(self, pod: Pod, job: Job, at: datetime) -> None:
         """Add the routing of accepted work. At a measurement's moment, it counts as later."""
-        name, one = self.ids.uuid(), {kind: int(each) for kind, each in piece.one.items()}
-        row = PodRouting(0, name, name, pod.id, str(piece.project), "server", at, at)
+        name, one = self.ids.uuid(), {kind: int(each) for kind, each in job.one.items()}
+        row = PodRouting(0, name, name, pod.id, str(job.project), "server", at, at)
         routings.add(
             self.tx,
             replace(
                 row,
                 created_at=at + timedelta(microseconds=1),
-                number=len(piece.rows),
+                number=len(job.rows),
                 vcpus=one.get("vcpus"),
                 memory_mb=one.get("memory_mb"),
                 size_gb=one.get("volume_gb"),
             ),
         )
 
-    def takes(self, pod: Pod, piece: Piece) -> bool:
+    def takes(self, pod: Pod, job: Job) -> bool:
         """Return whether a pod has room."""
         used = self.used[pod.id]
-        return all(used[kind] + amount <= TOTALS[kind] for kind, amount in piece.amounts.items())
+        return all(used[kind] + amount <= TOTALS[kind] for kind, amount in job.amounts.items())
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_a_replay_binds_and_moves_as_the_service_does(store: Store, policy: str) -> None:
-    work = pieces_of(WORKLOAD, WorkOptions(projects=6, volume_share=0.5))
+    work = jobs_of(WORKLOAD, WorkOptions(projects=6, volume_share=0.5))
     simulated = [SimulatedPod(blank_pod(number), TOTALS) for number in range(1, COUNT + 1)]
     found = PodReplay(work, simulated, POLICIES[policy], MEASURE_S).run()
     assert found.moves > 0 and found.refused_servers > 0

@@ -3,7 +3,7 @@
 Always true: a routing with a mark is written before a pod is asked. A create whose outcome is not
 known is never sent again. A create that was refused leaves neither a routing nor a binding. A
 client may get its answer before the routing is settled; see
-:mod:`innkeeper.engine.pods.told_creates`.
+:mod:`innkeeper.engine.pods.acknowledged_creates`.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from innkeeper.domain.errors import Conflict, Refusal, Unavailable
 from innkeeper.domain.pods import Pod, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.pods import devices, hints, shown
-from innkeeper.engine.pods.beginning import (
-    Beginning,
-    BegunCreate,
+from innkeeper.engine.pods.acknowledged_creates import AcknowledgedCreates, left_before
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.create_intents import (
+    CreateIntent,
+    CreateIntents,
     MadeInPod,
     record,
     record_together,
 )
-from innkeeper.engine.pods.clouds import PodClouds
-from innkeeper.engine.pods.group_pushing import GroupPushing
+from innkeeper.engine.pods.group_provisioning import GroupProvisioning
 from innkeeper.engine.pods.marks import Marks, ids_of
 from innkeeper.engine.pods.plans import Plan
-from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.provisioning import Provisioning
 from innkeeper.engine.pods.refusals import of_too_many, without_pod
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, SERVICES, Tenants, decoded
-from innkeeper.engine.pods.told_creates import ToldCreates, left_before
 from innkeeper.engine.retry import (
     BINDING_ATTEMPTS_MAX,
     BINDINGS,
@@ -75,7 +75,7 @@ UNKNOWN = "It is not known yet whether this was made. Look at the list before yo
 class _Sent:
     """A create that is being sent to a pod with this login."""
 
-    create: BegunCreate
+    create: CreateIntent
     login: PodLogin
 
     @property
@@ -95,16 +95,16 @@ class Creating:
     """Chooses pods, and makes resources in them."""
 
     def __init__(
-        self, clouds: PodClouds, settings: Settings, tenants: Tenants, pushing: Pushing
+        self, clouds: PodClouds, settings: Settings, tenants: Tenants, provisioning: Provisioning
     ) -> None:
         self._clouds = clouds
         self._settings = settings
         self._tenants = tenants
-        self._pushing = pushing
-        self._groups = GroupPushing(clouds, tenants)
+        self._provisioning = provisioning
+        self._groups = GroupProvisioning(clouds, tenants)
         self._marks = Marks(clouds)
-        self._beginning = Beginning(clouds, settings)
-        self.told = ToldCreates(
+        self._intents = CreateIntents(clouds, settings)
+        self.acknowledged = AcknowledgedCreates(
             self.settle, self._marked_for, left_before(clouds), clouds.engine.hasten
         )
 
@@ -132,7 +132,7 @@ class Creating:
         is_admin = request.caller.is_admin
         while len(refusals) < PODS_MAX:
             try:
-                begun = await self._beginning.begin(request, plan, [pod for pod, _ in refusals])
+                begun = await self._intents.begin(request, plan, [pod for pod, _ in refusals])
             except NoPod as error:
                 outcome = without_pod(refusals, error, is_admin=is_admin)
                 if isinstance(outcome, DoorAnswer):
@@ -143,11 +143,11 @@ class Creating:
                 return await self._in_pod(begun)
             except PodRefused as error:
                 LOG.warning("pod_refused_create", pod=begun.pod.pod_name, reason=str(error))
-                self._pushing.forget(begun.pod)
+                self._provisioning.forget(begun.pod)
                 refusals.append((begun.pod, error))
         raise of_too_many(refusals, is_admin=is_admin)
 
-    async def _in_pod(self, begun: BegunCreate) -> DoorAnswer:
+    async def _in_pod(self, begun: CreateIntent) -> DoorAnswer:
         try:
             login, body = await self._prepared(begun.plan, begun.pod)
         except (Refusal, PodSilent) as error:
@@ -198,12 +198,12 @@ class Creating:
 
     async def _repaired(self, sent: _Sent) -> dict[str, Json] | None:
         """Return the body again if the pod had lost something that it names; else ``None``."""
-        made = self._pushing.made
+        made = self._provisioning.made
         try:
             body = await self._body(sent.plan, sent.pod, sent.login, is_sure=False)
         except (Conflict, PodSilent):
             return None
-        return body if self._pushing.made > made else None
+        return body if self._provisioning.made > made else None
 
     async def _body(
         self, plan: Plan, pod: Pod, login: PodLogin, *, is_sure: bool = True
@@ -214,26 +214,26 @@ class Creating:
         """
         fields = dict(plan.fields)
         if plan.flavor is not None:
-            await self._pushing.flavor(pod, login, plan.flavor, is_sure=is_sure)
+            await self._provisioning.flavor(pod, login, plan.flavor, is_sure=is_sure)
             fields["flavorRef"] = plan.flavor.flavor_id
         if plan.kind is not None:
-            await self._pushing.volume_type(pod, login, plan.kind, is_sure=is_sure)
+            await self._provisioning.volume_type(pod, login, plan.kind, is_sure=is_sure)
             fields["volume_type"] = plan.kind.name
         if plan.keypair is not None:
-            fields["key_name"] = await self._pushing.keypair(
+            fields["key_name"] = await self._provisioning.keypair(
                 pod, login, plan.keypair, is_sure=is_sure
             )
         if plan.image_name is not None:
-            image_id = await self._pushing.image(pod, login, plan.image_name, is_sure=is_sure)
+            image_id = await self._provisioning.image(pod, login, plan.image_name, is_sure=is_sure)
             fields.pop("image_id", None)
             fields["imageRef"] = image_id
         if plan.device_images or plan.device_types:
             here = {
-                ref: await self._pushing.image(pod, login, name, is_sure=is_sure)
+                ref: await self._provisioning.image(pod, login, name, is_sure=is_sure)
                 for ref, name in plan.device_images.items()
             }
             for kind in plan.device_types.values():
-                await self._pushing.volume_type(pod, login, kind, is_sure=is_sure)
+                await self._provisioning.volume_type(pod, login, kind, is_sure=is_sure)
             names = {name: kind.name for name, kind in plan.device_types.items()}
             told = objects_of(fields[devices.KEY])
             fields[devices.KEY] = devices.translated(told, here, names)
@@ -285,7 +285,7 @@ class Creating:
             # What is on the disk suffices to find the resource again.
             made = MadeInPod(begun, found, self._clouds.clock(), bool(plan.boot_volumes))
             recorded = self._clouds.engine.write_with_next(record_together, made)
-            self.told.begin(begun, sent.pod, recorded)
+            self.acknowledged.begin(begun, sent.pod, recorded)
         return DoorAnswer(status, body, headers)
 
     async def _settled(self, sent: _Sent, found: Sequence[str]) -> None:
@@ -315,7 +315,7 @@ class Creating:
         headers = {"location": href, "content-type": "application/json"}
         return DoorAnswer(HTTPStatus.ACCEPTED, msgspec.json.encode(body), headers)
 
-    async def _forget(self, create: BegunCreate) -> None:
+    async def _forget(self, create: CreateIntent) -> None:
         """Forget a create that surely made nothing."""
         begun, now = create.routing, self._clouds.clock()
 

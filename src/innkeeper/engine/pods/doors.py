@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.pods.clouds import SETTLE_PERIOD_S, SETTLES, PodClouds
-from innkeeper.engine.pods.completing import Completing
 from innkeeper.engine.pods.creating import Creating
 from innkeeper.engine.pods.forwarding import Forwarding
 from innkeeper.engine.pods.lists import Lists
-from innkeeper.engine.pods.looking import Looking
-from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.lookups import Lookups
+from innkeeper.engine.pods.provisioning import Provisioning
 from innkeeper.engine.pods.reconciling import Reconciling
+from innkeeper.engine.pods.recovery import Recovery
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.engine.pods.volume_parts import VolumeParts
 from innkeeper.store import periodic
@@ -29,9 +29,9 @@ class Door:
     creating: Creating
     forwarding: Forwarding
     lists: Lists
-    completing: Completing
+    recovery: Recovery
     volume_parts: VolumeParts
-    looking: Looking
+    lookups: Lookups
     reconciling: Reconciling
 
 
@@ -45,17 +45,17 @@ def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
     if clouds is None:
         raise ValueError("The role 'gateway' needs 'pods' in the setting 'apis'.")
     tenants = Tenants(clouds)
-    pushing = Pushing(clouds, tenants)
-    creating = Creating(clouds, settings, tenants, pushing)
+    provisioning = Provisioning(clouds, tenants)
+    creating = Creating(clouds, settings, tenants, provisioning)
     return Door(
         clouds,
         settings,
         creating,
-        Forwarding(clouds, settings, tenants, pushing, creating.told),
-        Lists(clouds, tenants, pushing),
-        Completing(clouds, tenants, creating),
+        Forwarding(clouds, settings, tenants, provisioning, creating.acknowledged),
+        Lists(clouds, tenants, provisioning),
+        Recovery(clouds, tenants, creating),
         VolumeParts(clouds, settings, tenants, creating),
-        Looking(clouds, tenants),
+        Lookups(clouds, tenants),
         Reconciling(clouds),
     )
 
@@ -84,7 +84,7 @@ class DoorUpkeep:
         is_ours = await self._door.clouds.engine.write(
             lambda tx: periodic.take_turn(tx, SETTLES, SETTLE_PERIOD_S, now)
         )
-        return await self._beside(lambda door: door.completing.settle()) if is_ours else 0
+        return await self._beside(lambda door: door.recovery.settle()) if is_ours else 0
 
     async def _beside(self, work: Callable[[Door], Awaitable[int]]) -> int:
         beside = self._door.clouds.beside()

@@ -22,14 +22,14 @@ from innkeeper.domain.moves import FORCE_DELETE
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.pods import plans, shown
+from innkeeper.engine.pods.acknowledged_creates import AcknowledgedCreates
 from innkeeper.engine.pods.boot_volumes import BootVolumes
 from innkeeper.engine.pods.checking import Checking
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
-from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.provisioning import Provisioning
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import SERVICES, Tenants, is_gone
-from innkeeper.engine.pods.told_creates import ToldCreates
 from innkeeper.engine.pods.translating import Translating
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import boot_volumes, pods, routings
@@ -52,14 +52,14 @@ class Forwarding:
         clouds: PodClouds,
         settings: Settings,
         tenants: Tenants,
-        pushing: Pushing,
-        told: ToldCreates,
+        provisioning: Provisioning,
+        acknowledged: AcknowledgedCreates,
     ) -> None:
         self._clouds = clouds
-        self._told = told
+        self._acknowledged = acknowledged
         self._is_one_of_several = settings.is_one_of_several
         self._tenants = tenants
-        self._translating = Translating(clouds, settings, tenants, pushing)
+        self._translating = Translating(clouds, settings, tenants, provisioning)
         self._checking = Checking(clouds, tenants)
         self._boot_volumes = BootVolumes(clouds, tenants)
 
@@ -193,7 +193,7 @@ class Forwarding:
             if self._is_one_of_several:
                 await ending
             else:
-                self._told.follow(routing.project_id, ending)
+                self._acknowledged.follow(routing.project_id, ending)
 
     async def _end(self, request: DoorRequest, routing: PodRouting, login: PodLogin) -> None:
         """Forget a resource if its pod has already deleted it. Otherwise, a periodic task will."""
@@ -211,7 +211,7 @@ class Forwarding:
             if self._is_one_of_several:
                 # The client waits for it.
                 engine.hasten()
-            await self._told.recorded(recorded)
+            await self._acknowledged.recorded(recorded)
 
 
 def _is_whole(request: DoorRequest, routing: PodRouting) -> bool:

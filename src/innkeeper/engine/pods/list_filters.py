@@ -15,7 +15,7 @@ from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.pods import Pod, PodHome
 from innkeeper.engine.pods import plans
 from innkeeper.engine.pods.clouds import PodClouds
-from innkeeper.engine.pods.pushing import Pushing, keypair_name
+from innkeeper.engine.pods.provisioning import Provisioning, keypair_name
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.volumes import types
 
@@ -51,9 +51,9 @@ class PodFilters:
 class ListFilters:
     """Translates the filters of lists."""
 
-    def __init__(self, clouds: PodClouds, pushing: Pushing) -> None:
+    def __init__(self, clouds: PodClouds, provisioning: Provisioning) -> None:
         self._clouds = clouds
-        self._pushing = pushing
+        self._provisioning = provisioning
 
     def check(self, request: DoorRequest, filters: Filters) -> None:
         """Raise :class:`Invalid` for a filter that has no meaning at the door."""
@@ -98,7 +98,7 @@ class ListFilters:
             _, name = await self._clouds.engine.read(
                 lambda tx: plans.image_of(tx, value, request.caller)
             )
-            return await self._pushing.image(pod, login, name or "")
+            return await self._provisioning.image(pod, login, name or "")
         except (Conflict, Invalid):
             return None
 

@@ -28,7 +28,7 @@ from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
 from innkeeper.engine.pods.list_filters import PAGE, ListFilters, PodFilters
 from innkeeper.engine.pods.list_orders import ListOrder, Rank, RankedRow, Sort, sort_query
 from innkeeper.engine.pods.listed_rows import PodPage, RowLayouts
-from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.provisioning import Provisioning
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.shown_rows import RowView
 from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
@@ -91,10 +91,10 @@ class DoorPage:
 class Lists:
     """Lists over pods."""
 
-    def __init__(self, clouds: PodClouds, tenants: Tenants, pushing: Pushing) -> None:
+    def __init__(self, clouds: PodClouds, tenants: Tenants, provisioning: Provisioning) -> None:
         self._clouds = clouds
         self._tenants = tenants
-        self._filters = ListFilters(clouds, pushing)
+        self._filters = ListFilters(clouds, provisioning)
         self._layouts = RowLayouts()
 
     async def page(self, question: PodListQuestion) -> DoorPage:

@@ -16,7 +16,7 @@ import msgspec
 from innkeeper.clients.pods import PodAnswer, PodSilent
 from innkeeper.domain.door import MARK, SERVER, Json
 from innkeeper.domain.pods import Pod, PodHome, PodRouting
-from innkeeper.engine.pods.pushing import keypair_name
+from innkeeper.engine.pods.provisioning import keypair_name
 from innkeeper.engine.pods.tenants import decoded, is_gone
 
 DEPTH_MAX = 32

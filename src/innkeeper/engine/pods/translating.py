@@ -27,7 +27,7 @@ from innkeeper.domain.slices import Settings
 from innkeeper.domain.volumes import VolumeType
 from innkeeper.engine.pods import plans
 from innkeeper.engine.pods.clouds import PodClouds
-from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.provisioning import Provisioning
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.accounts import keypairs
@@ -73,12 +73,12 @@ class Translating:
     """Translates the bodies of actions."""
 
     def __init__(
-        self, clouds: PodClouds, settings: Settings, tenants: Tenants, pushing: Pushing
+        self, clouds: PodClouds, settings: Settings, tenants: Tenants, provisioning: Provisioning
     ) -> None:
         self._clouds = clouds
         self._settings = settings
         self._tenants = tenants
-        self._pushing = pushing
+        self._provisioning = provisioning
         self._steps: Mapping[str, Callable[[_Action], Awaitable[Translated]]] = {
             "resize": self._resize,
             "os-extend": self._extend,
@@ -138,7 +138,7 @@ class Translating:
 
         flavor = await self._clouds.engine.read(look)
         own = await self._tenants.of_project(action.pod, routing.project_id)
-        await self._pushing.flavor(action.pod, own, flavor)
+        await self._provisioning.flavor(action.pod, own, flavor)
         wanted = DoorAmounts(flavor.vcpus, flavor.memory_mb, disk_gb=flavor.all_disk_gb)
         limits = await self._clouds.engine.read(
             lambda tx: plans.server_limits(tx, self._settings, routing.project_id)
@@ -178,7 +178,7 @@ class Translating:
                 lambda tx: keypairs.for_boot(tx, caller.user_id, str(key_name))
             )
             own = await self._tenants.of_project(action.pod, action.routing.project_id)
-            changed["key_name"] = await self._pushing.keypair(action.pod, own, keypair)
+            changed["key_name"] = await self._provisioning.keypair(action.pod, own, keypair)
         image_id = None
         if action.arguments.get("imageRef"):
             image_id, changed["imageRef"] = await self._image(action, "imageRef")
@@ -198,7 +198,7 @@ class Translating:
         """Return the id of an image at the door, and in the pod."""
         caller, ref = action.request.caller, action.arguments[field]
         image_id, name = await self._clouds.engine.read(lambda tx: plans.image_of(tx, ref, caller))
-        return image_id, await self._pushing.image(action.pod, action.login, name or "")
+        return image_id, await self._provisioning.image(action.pod, action.login, name or "")
 
     async def _unshelve(self, action: _Action) -> Translated:
         zone = action.arguments.get("availability_zone")
@@ -220,7 +220,7 @@ class Translating:
 
         kind = await self._clouds.engine.read(look)
         own = await self._tenants.of_project(action.pod, action.routing.project_id)
-        await self._pushing.volume_type(action.pod, own, kind)
+        await self._provisioning.volume_type(action.pod, own, kind)
         settings, row_id, now = self._settings, action.routing.id, self._clouds.clock()
         project_id = action.routing.project_id
 

@@ -34,7 +34,7 @@ from innkeeper.engine.pods import plans, shown
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S, UNKNOWN, Creating
 from innkeeper.engine.pods.forwarding import APART, IN_DOUBT
-from innkeeper.engine.pods.looking import Looking
+from innkeeper.engine.pods.lookups import Lookups
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, Tenants
 from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
@@ -69,7 +69,7 @@ class VolumeParts:
         self._settings = settings
         self._tenants = tenants
         self._creating = creating
-        self._looking = Looking(clouds, tenants)
+        self._lookups = Lookups(clouds, tenants)
 
     async def create(self, request: DoorRequest, part: VolumePart, check: Check) -> DoorAnswer:
         """Make a part of a volume, in the volume's pod."""
@@ -89,7 +89,7 @@ class VolumeParts:
             return found
 
         routing = await self._clouds.engine.read(look)
-        pod = next(each for each in await self._looking.every_pod() if each.id == routing.pod_id)
+        pod = next(each for each in await self._lookups.every_pod() if each.id == routing.pod_id)
         return await self._send(request, routing, pod)
 
     async def forward(self, request: DoorRequest, part: VolumePart, check: Check) -> DoorAnswer:
@@ -101,8 +101,8 @@ class VolumeParts:
     async def _homes(self, caller: DoorCaller) -> list[Pod]:
         """Return the pods that may have attachments or transfers of the caller's volumes."""
         if caller.is_admin:
-            return await self._looking.every_pod()
-        return await self._looking.homes(caller.project_id)
+            return await self._lookups.every_pod()
+        return await self._lookups.homes(caller.project_id)
 
     async def _find(
         self, request: DoorRequest, part: VolumePart, homes: Sequence[Pod]
@@ -113,7 +113,7 @@ class VolumeParts:
         """
         caller, target = request.caller, _place(request.target)
         project_id = None if caller.is_admin else caller.project_id
-        told, missing = await self._looking.ask(
+        told, missing = await self._lookups.ask(
             homes, project_id, BLOCK_STORAGE, target, request.headers
         )
         for pod, each in told:
@@ -140,10 +140,10 @@ class VolumeParts:
         query: Mapping[str, str],
     ) -> tuple[list[Mapping[str, Json]], list[str]]:
         """Return all parts with details, newest ids first, and the names of pods without answer."""
-        homes = await self._looking.homes(project_id)
+        homes = await self._lookups.homes(project_id)
         every = {"all_tenants": "1"} if project_id is None else {}
         collection = request.target.partition("?")[0].split("/")[1]
-        answers, missing = await self._looking.rows(
+        answers, missing = await self._lookups.rows(
             homes,
             project_id,
             BLOCK_STORAGE,
@@ -153,7 +153,7 @@ class VolumeParts:
             part.keys,
         )
         ids = {_volume_of(each) for _, rows in answers for each in rows}
-        known = await self._looking.volumes(project_id, ids)
+        known = await self._lookups.volumes(project_id, ids)
         found: dict[str, Mapping[str, Json]] = {}
         for pod, rows in answers:
             try:
@@ -172,7 +172,7 @@ class VolumeParts:
         """Let the caller's project take over a volume, with the key of its transfer."""
         target = request.target.removesuffix("/accept")
         as_admin = replace(request, target=target, caller=replace(request.caller, is_admin=True))
-        routing, pod = await self._find(as_admin, TRANSFER, await self._looking.every_pod())
+        routing, pod = await self._find(as_admin, TRANSFER, await self._lookups.every_pod())
         project_id = request.caller.project_id
         try:
             login = await self._tenants.of_project(pod, project_id)
@@ -227,7 +227,7 @@ class VolumeParts:
     async def _send(self, request: DoorRequest, routing: PodRouting, pod: Pod) -> DoorAnswer:
         project_id = None if request.caller.is_admin else routing.project_id
         try:
-            login = await self._looking.login(pod, project_id)
+            login = await self._lookups.login(pod, project_id)
             answer = await self._clouds.client.send(login, self._call(request))
             status, raw, headers = shown.answer_of(answer, _view(request, routing, pod), VOLUME)
         except PodSilent as error:

@@ -17,9 +17,9 @@ from innkeeper.domain.door import SERVER, VOLUME, DoorAnswer, DoorCaller, DoorRe
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.pods import PodRouting
+from innkeeper.engine.pods.acknowledged_creates import Reads
 from innkeeper.engine.pods.doors import Door
 from innkeeper.engine.pods.lists import DoorPage, PodListQuestion
-from innkeeper.engine.pods.told_creates import Reads
 from innkeeper.entrypoints.api import door_places, door_volumes
 from innkeeper.entrypoints.api.compute.servers import list_schemas
 from innkeeper.entrypoints.api.paging import limit_of, next_query
@@ -67,7 +67,7 @@ async def settled(call: Call, at: Door) -> None:
     """
     context = call.context
     if context.is_admin or context.project_id is not None:
-        await at.creating.told.wait(_whose(context), _reads(call.route))
+        await at.creating.acknowledged.wait(_whose(context), _reads(call.route))
 
 
 def _reads(route: Route) -> Reads:
@@ -123,7 +123,7 @@ async def _one(call: Call, door: Door, request: DoorRequest) -> Answer:
     except NotFound:
         # The request was not forwarded, because the door does not know the resource. A pod that did
         # not answer after a restart of the door may have it, so look there.
-        if not await door.creating.told.has_looked_again(project_id):
+        if not await door.creating.acknowledged.has_looked_again(project_id):
             raise
     return _plain(await door.forwarding.forward(request, uuid, check))
 

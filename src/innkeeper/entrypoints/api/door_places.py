@@ -52,8 +52,8 @@ async def answered(call: Call, door: Door, request: DoorRequest) -> Answer:
         for each in values
     ]
     target = request.target.partition("?")[0] + (f"?{urlencode(query)}" if query else "")
-    asked = await door.looking.every_pod()
-    told, missing = await door.looking.ask(asked, None, service, target, request.headers)
+    asked = await door.lookups.every_pod()
+    told, missing = await door.lookups.ask(asked, None, service, target, request.headers)
     if asked and not told:
         raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
     if path == STATISTICS:

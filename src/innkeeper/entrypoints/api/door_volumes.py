@@ -56,9 +56,9 @@ async def answered(call: Call, door: Door, request: DoorRequest, part: VolumePar
 
 async def summary(call: Call, door: Door, request: DoorRequest, project_id: str | None) -> Answer:
     """Return the summary of a project's volumes in all pods; ``None`` means all projects."""
-    homes = await door.looking.homes(project_id)
+    homes = await door.lookups.homes(project_id)
     target = "/volumes/summary" + ("?all_tenants=1" if project_id is None else "")
-    told, missing = await door.looking.ask(
+    told, missing = await door.lookups.ask(
         homes, project_id, BLOCK_STORAGE, target, request.headers
     )
     totals: Counter[str] = Counter(dict.fromkeys(TOTALS, 0))

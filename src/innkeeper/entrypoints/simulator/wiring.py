@@ -28,7 +28,7 @@ from innkeeper.entrypoints.simulator.running import Results, Simulation
 from innkeeper.entrypoints.simulator.text_tables import text_of
 from innkeeper.entrypoints.simulator.traces import detection
 from innkeeper.scheduling.simulation.pod_replay import PodReplay
-from innkeeper.scheduling.simulation.pod_work import WorkOptions, pieces_of
+from innkeeper.scheduling.simulation.pod_work import WorkOptions, jobs_of
 from innkeeper.scheduling.simulation.replay import ReplayOptions
 from innkeeper.scheduling.simulation.tree_decisions import TreeOptions
 from innkeeper.scheduling.simulation.workload import ServerShape, Workload
@@ -82,7 +82,7 @@ def _of_pods(options: Mapping[str, Any]) -> int:
     drawn = WorkOptions(
         options["projects"], options["volume_share"], options["volume_gb"], options["seed"]
     )
-    work = pieces_of(workload, drawn)
+    work = jobs_of(workload, drawn)
     progress = progress_on(sys.stderr)
     outcomes = []
     for each in compared:

@@ -23,7 +23,7 @@ from innkeeper.domain.pod_usage import KindUsage, capacity
 from innkeeper.domain.pods import GENERAL, Pod, PodRequest
 from innkeeper.scheduling import pod_choosing
 from innkeeper.scheduling.pod_choosing import PodPolicy
-from innkeeper.scheduling.simulation.pod_work import Piece
+from innkeeper.scheduling.simulation.pod_work import Job
 from innkeeper.snapshot.pods import PodTable
 
 BEGIN = datetime(2000, 1, 1)  # noqa: DTZ001 - as in the service, times are UTC without a zone
@@ -103,7 +103,7 @@ class PodReplay:
 
     def __init__(
         self,
-        work: Sequence[Piece],
+        work: Sequence[Job],
         pods: Sequence[SimulatedPod],
         policy: PodPolicy,
         measure_s: float = DAY_S,
@@ -133,10 +133,10 @@ class PodReplay:
         self._schedule()
         for each in self._work:
 
-            def arrive(piece: Piece = each) -> None:
-                self._arrive(piece)
-                if not piece.is_volume:
-                    advance(len(piece.rows))
+            def arrive(job: Job = each) -> None:
+                self._arrive(job)
+                if not job.is_volume:
+                    advance(len(job.rows))
 
             self._at(each.at_s, ARRIVE, arrive)
         while self._events and self._events[0][0] <= self._end_s:
@@ -191,50 +191,50 @@ class PodReplay:
         placed = {pod_id: row.placed for pod_id, row in self._rows.items()}
         self._table = PodTable(pods, self._measured, placed)
 
-    def _arrive(self, piece: Piece) -> None:
+    def _arrive(self, job: Job) -> None:
         outcome = self._outcome
-        if piece.is_volume and piece.rows[0] not in self._pod_of_server:
+        if job.is_volume and job.rows[0] not in self._pod_of_server:
             # The server of this volume was refused.
             return
-        place = self._place(piece)
-        if piece.is_volume:
+        place = self._place(job)
+        if job.is_volume:
             outcome.volumes += 1
             outcome.refused_volumes += place is None
-            outcome.apart += place not in (None, self._pod_of_server[piece.rows[0]])
+            outcome.apart += place not in (None, self._pod_of_server[job.rows[0]])
         else:
-            outcome.servers += len(piece.rows)
-            outcome.refused_servers += len(piece.rows) if place is None else 0
+            outcome.servers += len(job.rows)
+            outcome.refused_servers += len(job.rows) if place is None else 0
         if place is not None:
-            self._add(piece, place)
+            self._add(job, place)
 
-    def _place(self, piece: Piece) -> int | None:
+    def _place(self, job: Job) -> int | None:
         """Return the pod that accepts a request, and move the project's binding to this pod."""
-        bound = self._bound.get(piece.project)
+        bound = self._bound.get(job.project)
         refused: frozenset[int] = frozenset()
         for _ in self._rows:
             request = PodRequest(
-                str(piece.project),
+                str(job.project),
                 GENERAL,
-                amounts=piece.amounts,
+                amounts=job.amounts,
                 bound=() if bound is None else (bound,),
                 refused=refused,
             )
             pod = pod_choosing.choose(self._policy, self._table, request)
             if pod is None:
                 return None
-            if self._accepts(self._rows[pod.id], piece):
-                self._bind(piece.project, bound, pod.id)
+            if self._accepts(self._rows[pod.id], job):
+                self._bind(job.project, bound, pod.id)
                 return pod.id
             self._outcome.skipped += 1
             refused |= {pod.id}
         return None
 
     @staticmethod
-    def _accepts(row: _Row, piece: Piece) -> bool:
+    def _accepts(row: _Row, job: Job) -> bool:
         """Return whether a pod has room. A kind of amount without a known capacity has no limit."""
         return all(
             row.used[kind] + amount <= row.capacities.get(kind, float("inf"))
-            for kind, amount in piece.amounts.items()
+            for kind, amount in job.amounts.items()
         )
 
     def _bind(self, project: int, bound: int | None, pod_id: int) -> None:
@@ -243,20 +243,20 @@ class PodReplay:
             self._moved.add(project)
         self._bound[project] = pod_id
 
-    def _add(self, piece: Piece, pod_id: int) -> None:
-        row, one, begun_s = self._rows[pod_id], piece.one, self._now_s
-        self._use(pod_id, piece.amounts, 1.0, begun_s)
-        self._held[piece.project][pod_id] += len(piece.rows)
-        row.servers += 0 if piece.is_volume else len(piece.rows)
-        row.volumes += piece.is_volume
-        if not piece.is_volume:
-            self._pod_of_server.update(dict.fromkeys(piece.rows, pod_id))
+    def _add(self, job: Job, pod_id: int) -> None:
+        row, one, begun_s = self._rows[pod_id], job.one, self._now_s
+        self._use(pod_id, job.amounts, 1.0, begun_s)
+        self._held[job.project][pod_id] += len(job.rows)
+        row.servers += 0 if job.is_volume else len(job.rows)
+        row.volumes += job.is_volume
+        if not job.is_volume:
+            self._pod_of_server.update(dict.fromkeys(job.rows, pod_id))
 
         def leave() -> None:
             self._use(pod_id, one, -1.0, begun_s)
-            self._held[piece.project][pod_id] -= 1
+            self._held[job.project][pod_id] -= 1
 
-        for at_s in piece.leavings_s:
+        for at_s in job.leavings_s:
             if at_s <= self._end_s:
                 self._at(at_s, LEAVE, leave)
 

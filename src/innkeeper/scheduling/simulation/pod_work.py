@@ -40,7 +40,7 @@ class WorkOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Job:
     """One request of a project: servers of one batch, or a volume for a server.
 
     ``amounts`` are those of the whole request. ``rows`` are the servers, or the server that the
@@ -60,7 +60,7 @@ class Piece:
         return {kind: amount / len(self.rows) for kind, amount in self.amounts.items()}
 
 
-def pieces_of(workload: Workload, options: WorkOptions) -> list[Piece]:
+def jobs_of(workload: Workload, options: WorkOptions) -> list[Job]:
     """Return all requests, in the order of time."""
     dice = np.random.Generator(np.random.PCG64(options.seed))
     found = _servers(workload, _projects(workload, options, dice))
@@ -80,7 +80,7 @@ def _projects(workload: Workload, options: WorkOptions, dice: np.random.Generato
     return np.minimum(drawn, options.projects - 1).astype(np.int64)
 
 
-def _servers(workload: Workload, projects: Codes) -> list[Piece]:
+def _servers(workload: Workload, projects: Codes) -> list[Job]:
     amounts = [
         {
             kind: shape.amounts[name] / workload.parts.get(name, 1)
@@ -94,7 +94,7 @@ def _servers(workload: Workload, projects: Codes) -> list[Piece]:
     for number, (start, end) in enumerate(pairwise(bounds)):
         one = amounts[int(workload.shape_codes[start])]
         found.append(
-            Piece(
+            Job(
                 float(workload.arrivals_s[start]),
                 int(projects[number]),
                 {kind: amount * int(end - start) for kind, amount in one.items()},
@@ -106,15 +106,15 @@ def _servers(workload: Workload, projects: Codes) -> list[Piece]:
 
 
 def _volumes(
-    workload: Workload, servers: Sequence[Piece], options: WorkOptions, dice: np.random.Generator
-) -> list[Piece]:
+    workload: Workload, servers: Sequence[Job], options: WorkOptions, dice: np.random.Generator
+) -> list[Job]:
     has_one = dice.random(workload.count) < options.volume_share
     sizes = np.maximum(1, np.rint(dice.exponential(options.volume_gb, workload.count)))
     moments = workload.arrivals_s + dice.exponential(DELAY_MEAN_S, workload.count)
     # Nothing is made after the end of the trace.
     has_one &= moments < np.minimum(workload.leavings_s, workload.arrivals_s[-1])
     return [
-        Piece(
+        Job(
             float(moments[row]),
             each.project,
             {VOLUME_GB: float(sizes[row])},

@@ -11,7 +11,7 @@ from innkeeper.entrypoints.simulator import pod_tables
 from innkeeper.entrypoints.simulator.pods import NamedPodPolicy, parse, pods_of
 from innkeeper.entrypoints.simulator.text_tables import text_of
 from innkeeper.scheduling.simulation.pod_replay import DAY_S, PodOutcome, PodReplay
-from innkeeper.scheduling.simulation.pod_work import WorkOptions, pieces_of
+from innkeeper.scheduling.simulation.pod_work import WorkOptions, jobs_of
 from tests.support.workloads import workload_of
 
 PODS = "2x10c20g/volumes=100"
@@ -23,7 +23,7 @@ def parsed(*policies: str, pods: str = PODS) -> tuple[NamedPodPolicy, ...]:
 
 
 def outcomes(*policies: str) -> list[tuple[NamedPodPolicy, PodOutcome]]:
-    work = pieces_of(WORKLOAD, WorkOptions(projects=3))
+    work = jobs_of(WORKLOAD, WorkOptions(projects=3))
     return [
         (each, PodReplay(work, each.pods, each.policy).run())
         for each in parsed(*policies, pods="2x8c64g/volumes=10000/threshold=100")

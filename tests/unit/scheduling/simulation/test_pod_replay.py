@@ -16,7 +16,7 @@ from innkeeper.scheduling.simulation.pod_replay import (
     SimulatedPod,
     blank_pod,
 )
-from innkeeper.scheduling.simulation.pod_work import Piece, WorkOptions, pieces_of
+from innkeeper.scheduling.simulation.pod_work import Job, WorkOptions, jobs_of
 from innkeeper.scheduling.simulation.workload import NEVER
 from innkeeper.systems.pods.policy import policy_of
 from tests.support.workloads import workload_of
@@ -34,14 +34,14 @@ def pod(number: int, vcpus: float = 10, added_s: float = 0.0, **fields: object) 
 
 def servers(
     at_s: float, vcpus: float, project: int = 0, *, row: int, until_s: float = NEVER
-) -> Piece:
+) -> Job:
     """Return a request for one server."""
-    return Piece(at_s, project, {VCPUS: vcpus}, (row,), (until_s,))
+    return Job(at_s, project, {VCPUS: vcpus}, (row,), (until_s,))
 
 
-def volume(at_s: float, row: int, project: int = 0) -> Piece:
+def volume(at_s: float, row: int, project: int = 0) -> Job:
     """Return a request for a volume for a server."""
-    return Piece(at_s, project, {VOLUME_GB: 1.0}, (row,), (NEVER,), is_volume=True)
+    return Job(at_s, project, {VOLUME_GB: 1.0}, (row,), (NEVER,), is_volume=True)
 
 
 def counts(found: PodOutcome) -> list[int]:
@@ -144,7 +144,7 @@ WORKLOAD = workload_of([(float(row), 1e9, row % 2, row // 3) for row in range(30
 
 
 def test_the_work_has_all_servers_and_no_volume_before_its_server() -> None:
-    work = pieces_of(WORKLOAD, WorkOptions(projects=5, volume_share=1.0))
+    work = jobs_of(WORKLOAD, WorkOptions(projects=5, volume_share=1.0))
     assert [each.at_s for each in work] == sorted(each.at_s for each in work)
     servers_ = [each for each in work if not each.is_volume]
     rows = [row for each in servers_ for row in each.rows]
@@ -158,23 +158,23 @@ def test_the_work_has_all_servers_and_no_volume_before_its_server() -> None:
         (row,) = each.rows
         assert WORKLOAD.arrivals_s[row] < each.at_s < WORKLOAD.arrivals_s[-1]
         assert project_of[row] == each.project
-    assert pieces_of(WORKLOAD, WorkOptions(projects=5, volume_share=1.0)) == work
-    assert pieces_of(WORKLOAD, WorkOptions(projects=5, volume_share=1.0, seed=1)) != work
-    assert not [e for e in pieces_of(WORKLOAD, WorkOptions(volume_share=0.0)) if e.is_volume]
+    assert jobs_of(WORKLOAD, WorkOptions(projects=5, volume_share=1.0)) == work
+    assert jobs_of(WORKLOAD, WorkOptions(projects=5, volume_share=1.0, seed=1)) != work
+    assert not [e for e in jobs_of(WORKLOAD, WorkOptions(volume_share=0.0)) if e.is_volume]
 
 
 def test_few_projects_do_most_unless_the_trace_names_projects() -> None:
-    drawn = [each.project for each in pieces_of(WORKLOAD, WorkOptions(projects=50, volume_share=0))]
+    drawn = [each.project for each in jobs_of(WORKLOAD, WorkOptions(projects=50, volume_share=0))]
     assert drawn.count(0) > drawn.count(49)
     codes = np.arange(300) % 2
     named = replace(WORKLOAD, projects=("a", "b"), project_codes=codes)
-    found = pieces_of(named, WorkOptions(projects=50, volume_share=0.0))
+    found = jobs_of(named, WorkOptions(projects=50, volume_share=0.0))
     assert {each.project for each in found} == {0, 1}
 
 
 @pytest.mark.parametrize("policy", [FILL, SPREAD])
 def test_the_same_work_has_the_same_results(policy: object) -> None:
-    work = pieces_of(WORKLOAD, WorkOptions(projects=20))
+    work = jobs_of(WORKLOAD, WorkOptions(projects=20))
     first, second = (
         PodReplay(work, [pod(1, 200), pod(2, 200)], policy, 10.0).run()  # type: ignore[arg-type]
         for _ in range(2)

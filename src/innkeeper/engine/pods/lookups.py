@@ -30,7 +30,7 @@ PAGE, PAGES_MAX = 1000, 200
 """The number of rows of a pod that are read at once, and the maximum number of such reads."""
 
 
-class Looking:
+class Lookups:
     """Sends the same request to several pods."""
 
     def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:

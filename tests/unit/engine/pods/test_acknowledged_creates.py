@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from innkeeper.clients.pods import PodSilent
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.pods import Pod, PodRouting
-from innkeeper.engine.pods.told_creates import Left, Reads, ToldCreates
+from innkeeper.engine.pods.acknowledged_creates import AcknowledgedCreates, Left, Reads
 from tests.support.pod_rows import pod_of
 
 POD = pod_of(1)
@@ -38,11 +38,11 @@ class Records:
     reads: int = 0
     hastened: int = 0
 
-    def creates(self, wait_max_s: float = 5.0) -> ToldCreates:
+    def creates(self, wait_max_s: float = 5.0) -> AcknowledgedCreates:
         """Return the object that is tested."""
-        return ToldCreates(self._settle, self._find, self._read, self._hasten, wait_max_s)
+        return AcknowledgedCreates(self._settle, self._find, self._read, self._hasten, wait_max_s)
 
-    def begin(self, creates: ToldCreates, found: Sequence[str]) -> None:
+    def begin(self, creates: AcknowledgedCreates, found: Sequence[str]) -> None:
         """Begin to record what a pod has made for a project."""
         routing = begun("acme")
         creates.begin(routing, POD, self._settle(routing, found, POD))

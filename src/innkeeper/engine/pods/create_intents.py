@@ -1,4 +1,4 @@
-"""The begin of each create: choose a pod, and record the create before the pod is asked.
+"""The intent of each create: choose a pod, and record the create before the pod is asked.
 
 Always true: one transaction reads the plan, chooses the pod, counts the quotas and writes the
 routing with the mark. So a create costs one commit before its pod is asked, and its decision sees
@@ -26,7 +26,7 @@ from innkeeper.systems.pods.pod_groups import GroupElsewhere
 
 
 @dataclass(frozen=True, slots=True)
-class BegunCreate:
+class CreateIntent:
     """A create that was not sent to a pod yet. Its ``routing`` is on the disk."""
 
     plan: Plan
@@ -44,7 +44,7 @@ class MadeInPod:
     has_volumes: bool = True
 
 
-class Beginning:
+class CreateIntents:
     """Chooses the pods of creates, and records them."""
 
     def __init__(self, clouds: PodClouds, settings: Settings) -> None:
@@ -53,7 +53,7 @@ class Beginning:
 
     async def begin(
         self, request: DoorRequest, known: Plan | None, refused: Sequence[Pod]
-    ) -> BegunCreate:
+    ) -> CreateIntent:
         """Choose a pod that has not refused the request, and record the create.
 
         A ``known`` plan is used as it is. Raises the errors of :func:`plans.plan`, :class:`NoPod`,
@@ -61,13 +61,13 @@ class Beginning:
         """
         now, gone = self._clouds.clock(), frozenset(each.id for each in refused)
 
-        def work(tx: Tx) -> BegunCreate:
+        def work(tx: Tx) -> CreateIntent:
             plan = known or plans.plan(tx, self._settings, request)
             pod, moves = self._choose(tx, plan, gone)
             wanted = self._wanted(plan, pod, now, moves=moves)
             begun = routings.begin(tx, wanted, plan.limits)
             boot_volumes.begin(tx, begun, plan.boot_volumes)
-            return BegunCreate(plan, pod, begun)
+            return CreateIntent(plan, pod, begun)
 
         try:
             return await self._clouds.engine.write(work)

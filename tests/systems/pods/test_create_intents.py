@@ -14,8 +14,13 @@ from innkeeper.domain.errors import Invalid, VolumeQuotaExceeded
 from innkeeper.domain.pods import VOLUME_GB, PodRouting
 from innkeeper.engine.lateness import Lateness
 from innkeeper.engine.pods import plans
-from innkeeper.engine.pods.beginning import Beginning, BegunCreate, MadeInPod, record_together
 from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.create_intents import (
+    CreateIntent,
+    CreateIntents,
+    MadeInPod,
+    record_together,
+)
 from innkeeper.settings import load
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.pods import routings
@@ -65,8 +70,8 @@ def test_a_create_is_planned_counted_and_recorded_in_one_commit(store: Store) ->
     with store.write() as tx:
         first, second = (add_pod(tx, number) for number in (1, 2))
 
-    def begin(request: DoorRequest) -> BegunCreate:
-        return asyncio.run(Beginning(clouds, SETTINGS).begin(request, None, [first]))
+    def begin(request: DoorRequest) -> CreateIntent:
+        return asyncio.run(CreateIntents(clouds, SETTINGS).begin(request, None, [first]))
 
     begun = begin(volume())
     assert engine.commits == 1

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from innkeeper.domain.pods import PodHealth
 from innkeeper.engine.lateness import Lateness
 from innkeeper.engine.pods.clouds import PodClouds
-from innkeeper.engine.pods.looking import Looking
+from innkeeper.engine.pods.lookups import Lookups
 from tests.support.pod_rows import pod_of
 
 
@@ -20,6 +20,6 @@ def test_a_pod_that_is_down_is_missing_and_not_logged_each_time() -> None:
     clouds = PodClouds(nobody, nobody, nobody, nobody, nobody, nobody, nobody, Lateness(1.0))
     down = replace(pod_of(1), health=PodHealth(is_up=False))
     with capture_logs() as logs:
-        told, missing = asyncio.run(Looking(clouds, nobody).ask([down], None, "compute", "/", {}))
+        told, missing = asyncio.run(Lookups(clouds, nobody).ask([down], None, "compute", "/", {}))
     assert (told, missing) == ([], [down])
     assert logs == []

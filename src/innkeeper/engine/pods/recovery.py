@@ -1,4 +1,4 @@
-"""Settle creates, deletes and changes whose outcome was not known.
+"""Recover creates, deletes and changes whose outcome was not known.
 
 Always true: a create is forgotten only if its pod answered twice, after a while, that it has
 nothing with the mark. A pod that was paused may answer once before it carries out the create that
@@ -19,7 +19,7 @@ from innkeeper.engine.pods.boot_volumes import BootVolumes
 from innkeeper.engine.pods.checking import WITHIN, Checking
 from innkeeper.engine.pods.clouds import PodClouds, sum_of
 from innkeeper.engine.pods.creating import Creating
-from innkeeper.engine.pods.group_pushing import GroupPushing
+from innkeeper.engine.pods.group_provisioning import GroupProvisioning
 from innkeeper.engine.pods.marks import Marks
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.store.transactions import Tx
@@ -32,7 +32,7 @@ DOUBT = 4
 """A create stays in doubt for this many request timeouts."""
 
 
-class Completing:
+class Recovery:
     """The periodic work on open routings."""
 
     def __init__(self, clouds: PodClouds, tenants: Tenants, creating: Creating) -> None:
@@ -41,7 +41,7 @@ class Completing:
         self._creating = creating
         self._marks = Marks(clouds)
         self._checking = Checking(clouds, tenants)
-        self._groups = GroupPushing(clouds, tenants)
+        self._groups = GroupProvisioning(clouds, tenants)
         self._boot_volumes = BootVolumes(clouds, tenants)
 
     async def settle(self) -> int:

@@ -1,4 +1,4 @@
-"""Make in a pod what a server or a volume needs there: flavors, key pairs and volume types.
+"""Provision in a pod what servers and volumes need there: flavors, key pairs and volume types.
 
 Always true: what exists in the pod is not changed. Images are only looked up, by their names. Extra
 specs that choose a group of pods are not sent to these pods. There, they would demand hosts and
@@ -39,7 +39,7 @@ KEY_VERSION, NEW_KEY_VERSION = "compute 2.2", "compute 2.92"
 _OWN_KEY = re.compile(rf"(.+)-[0-9a-f]{{{DIGEST_CHARS}}}")
 
 
-class Pushing:
+class Provisioning:
     """Makes what pods lack, and remembers for a while what they have.
 
     ``made`` counts what was made or found anew. Without ``is_sure``, the pod is asked even for what

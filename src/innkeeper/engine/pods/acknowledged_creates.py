@@ -65,7 +65,7 @@ class Reads(Enum):
     ONE = auto()
 
 
-class ToldCreates:
+class AcknowledgedCreates:
     """The creates being settled, by project, and those that an earlier process left open."""
 
     def __init__(

@@ -32,7 +32,7 @@ PAUSE_S = 0.1
 GROUPS_MAX = 1000
 
 
-class GroupPushing:
+class GroupProvisioning:
     """Keeps the server groups of pods."""
 
     def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
