@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -94,7 +93,7 @@ IMAGE, IDENTITY = "image", "identity"
 """Types of services. The address of ``IDENTITY`` is the login's."""
 
 
-def object_of(answer: PodAnswer) -> dict[str, Any]:
+def body_of(answer: PodAnswer) -> dict[str, object]:
     """Return the body of an answer, which must be a JSON object. Raises :class:`PodSilent`."""
     try:
         body = msgspec.json.decode(answer.body)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from innkeeper.clients.pod_logins import PodLogin
-from innkeeper.clients.pods import NoService, PodAnswer, PodCall, PodClient, PodSilent, object_of
+from innkeeper.clients.pods import NoService, PodAnswer, PodCall, PodClient, PodSilent, body_of
 from innkeeper.domain.pod_usage import number
 from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB
 
@@ -58,7 +58,7 @@ def decoded(answer: PodAnswer) -> dict[str, object]:
     """Return the body of a successful answer. Raises :class:`PodSilent`."""
     if answer.status != HTTPStatus.OK:
         raise PodSilent.of_status(answer.status, may_have_arrived=True)
-    return object_of(answer)
+    return body_of(answer)
 
 
 async def _statistics(client: PodClient, login: PodLogin, timeout_s: float) -> Mapping[str, object]:

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from innkeeper.clients.pod_logins import PodLogin
-from innkeeper.clients.pods import IDENTITY, LoginRefused, PodAnswer, PodCall, PodSilent, object_of
+from innkeeper.clients.pods import IDENTITY, LoginRefused, PodAnswer, PodCall, PodSilent, body_of
 from innkeeper.domain.door import SERVER, VOLUME, Json
 from innkeeper.domain.pods import Pod
 from innkeeper.engine.pods.clouds import PodClouds
@@ -126,7 +126,7 @@ def decoded(answer: PodAnswer) -> dict[str, Json]:
 
     Raises :class:`PodSilent`.
     """
-    return object_of(answer) if answer.body else {}
+    return body_of(answer) if answer.body else {}
 
 
 def is_gone(answer: PodAnswer) -> bool:
