@@ -23,7 +23,7 @@ from tests.support.dedicated import (
     overdrawn,
     said_of,
 )
-from tests.support.pcloud_operator import PcloudOperator
+from tests.support.pcloud_operator import ALLOWED, PcloudOperator
 from tests.support.worlds import Row, World, may_take, named, takes_unasked
 
 NEEDS = {"VCPU": SMALL.vcpus, "MEMORY_MB": SMALL.memory_mb, "DISK_GB": SMALL.disk_gb}
@@ -134,7 +134,7 @@ class CandidateChecks:
                 f"{begin}{each['name']}": seen.hosts[each["host_id"]]["name"]
                 for each in seen.members_of(pcloud["uuid"])
             }
-            let_in = {key.removeprefix("pcloud:") for key in mine if "tenant" in mine[key]}
+            let_in = {key.removeprefix("pcloud:") for key in mine if mine[key] == ALLOWED}
             assert let_in == seen.projects.get(pcloud["id"], frozenset())
 
     # -- servers ---------------------------------------------------------------------------

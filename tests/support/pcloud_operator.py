@@ -14,14 +14,15 @@ from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import BillingPeriod, HostFlavor, Pcloud
 from innkeeper.domain.slices import Dedicating
 from innkeeper.entrypoints.api.pclouds import hosts as host_views
-from innkeeper.entrypoints.api.pclouds import owned_aggregates
 from innkeeper.entrypoints.api.pclouds import pclouds as pcloud_views
 from innkeeper.entrypoints.api.pclouds import records as record_views
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import aggregates
+from innkeeper.systems.compute.grouping.owned_aggregates import Owners
 from innkeeper.systems.compute.hosts import hosts as compute_hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import (
+    aggregate_edits,
     host_flavors,
     hosts,
     pclouds,
@@ -38,6 +39,8 @@ from tests.support.worlds import World, world
 
 SETTINGS = Dedicating(quota_pcloud_units=4)
 LIST_MAX = 1000
+ALLOWED = "allowed"
+"""The value of an aggregate's key for a project that may use the pcloud."""
 
 
 class Looker:
@@ -155,22 +158,22 @@ class PcloudOperator:
 
     def edit(self, row: int, wanted: Mapping[str, str | None]) -> None:
         """Edit keys of an aggregate."""
-        kept_by, now = owned_aggregates.owners(self.context()), self.movers.now
+        kept_by, now = self._owners(), self.movers.now
         self.cloud.write(lambda tx: aggregates.set_metadata(tx, row, wanted, now, kept_by))
 
     def put_in(self, row: int, hostname: str) -> None:
         """Put a host into an aggregate."""
-        kept_by, now = owned_aggregates.owners(self.context()), self.movers.now
+        kept_by, now = self._owners(), self.movers.now
         self.cloud.write(lambda tx: aggregates.add_host(tx, row, hostname, now, kept_by))
 
     def take_out(self, row: int, hostname: str) -> None:
         """Take a host out of an aggregate."""
-        kept_by, now = owned_aggregates.owners(self.context()), self.movers.now
+        kept_by, now = self._owners(), self.movers.now
         self.cloud.write(lambda tx: aggregates.remove_host(tx, row, hostname, now, kept_by))
 
     def forget(self, row: int) -> None:
         """Delete an aggregate."""
-        kept_by, now = owned_aggregates.owners(self.context()), self.movers.now
+        kept_by, now = self._owners(), self.movers.now
         self.cloud.write(lambda tx: aggregates.delete(tx, row, now, kept_by))
 
     def zone_aggregate(self, zone: str) -> int:
@@ -181,9 +184,12 @@ class PcloudOperator:
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """Return the metadata of the aggregates, by name."""
-        kept_by = owned_aggregates.owners(self.context())
+        kept_by = self._owners()
         found = self.cloud.read(lambda tx: aggregates.listing(tx, kept_by))
         return {each.name: dict(each.metadata) for each in found}
+
+    def _owners(self) -> Owners:
+        return aggregate_edits.owners(self.context(), ALLOWED)
 
     def _row_of_flavor(self, flavor_id: str) -> int:
         found: HostFlavor = self.cloud.read(lambda tx: host_flavors.get(tx, flavor_id))

@@ -17,7 +17,7 @@ from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.candidate_checks import CandidateChecks
 from tests.support.clouds import reported
 from tests.support.moves import Movers
-from tests.support.pcloud_operator import PcloudOperator
+from tests.support.pcloud_operator import ALLOWED, PcloudOperator
 from tests.support.worlds import World, stranded_without
 
 HOSTS = ("a-rack-1", "a-rack-2", "a-rack-3", "b-rack-4", "b-rack-5")
@@ -171,7 +171,7 @@ class Steps:
         text = None if ratio is None else f"{ratio:g}"
         ways: tuple[dict[str, str | None], ...] = (
             {"pcloud:owner": project},
-            {f"pcloud:{project}": "pcloud-tenant", "cpu_allocation_ratio": text},
+            {f"pcloud:{project}": ALLOWED, "cpu_allocation_ratio": text},
             {f"pcloud:{project}": None, "mine": "yes"},
             {"ram_allocation_ratio": text, "pcloud:owner": project},
             {"ram_allocation_ratio": text, "pcloud:id": GONE},

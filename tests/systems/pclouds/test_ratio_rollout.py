@@ -13,7 +13,6 @@ from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.domain.slices import Dedicating
 from innkeeper.engine.database import Database
-from innkeeper.entrypoints.api.pclouds import owned_aggregates
 from innkeeper.entrypoints.maintenance import auditing
 from innkeeper.entrypoints.maintenance.auditing import AuditOptions
 from innkeeper.store.queries.pclouds import pclouds as pcloud_rows
@@ -21,7 +20,14 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import aggregates
 from innkeeper.systems.compute.hosts import hosts as compute_hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, ratio_rollout
+from innkeeper.systems.pclouds import (
+    aggregate_edits,
+    audit,
+    host_flavors,
+    hosts,
+    pclouds,
+    ratio_rollout,
+)
 from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.hosts import HostRequest
 from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
@@ -220,7 +226,7 @@ def test_a_pcloud_can_be_deleted_during_a_rollout(cloud: Cloud) -> None:
 
 def test_an_edit_of_the_aggregate_starts_a_rollout(cloud: Cloud) -> None:
     row = found(cloud).aggregate_id
-    kept_by, wanted = owned_aggregates.owners(CONTEXT), {"cpu_allocation_ratio": "5"}
+    kept_by, wanted = aggregate_edits.owners(CONTEXT, "allowed"), {"cpu_allocation_ratio": "5"}
     cloud.write(lambda tx: aggregates.set_metadata(tx, row, wanted, NOW, kept_by))
     assert left(cloud) == HOSTS - ROLLED_OUT_AT_ONCE
     finish(cloud)

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from innkeeper.domain.names import NAME_MAX, is_name
 from innkeeper.domain.pclouds import AUTO_MARK, beginning_of_host_names, is_host_name
-from innkeeper.entrypoints.api.patterns import HOST_PATTERN, NAME_PATTERN
-from innkeeper.entrypoints.api.schema_types import LENGTH_MAX
+from innkeeper.entrypoints.api.patterns import HOST_PATTERN
 from innkeeper.systems.pclouds.hosts import NAME_KEPT
 
 HOSTS_MAX = 9_999_999
@@ -25,13 +25,13 @@ HOSTS_MAX = 9_999_999
         ("..", ".."),
         (":", "-"),
         ("Größe", "Größe"),
-        ("x" * LENGTH_MAX, "x" * LENGTH_MAX),
-        ("/" * LENGTH_MAX, "-" * LENGTH_MAX),
-        ("a " * (LENGTH_MAX // 2) + "b", "a " * (LENGTH_MAX // 2) + "b"),
+        ("x" * NAME_MAX, "x" * NAME_MAX),
+        ("/" * NAME_MAX, "-" * NAME_MAX),
+        ("a " * (NAME_MAX // 2) + "b", "a " * (NAME_MAX // 2) + "b"),
     ],
 )
 def test_names_are_made_of_the_pclouds_and_are_no_machines(pcloud: str, begins: str) -> None:
-    assert re.match(NAME_PATTERN, pcloud)
+    assert is_name(pcloud)
     assert beginning_of_host_names(pcloud) == begins
     for number in (1, HOSTS_MAX):
         name = f"{begins[:NAME_KEPT]}{AUTO_MARK}{number}"

@@ -1,19 +1,18 @@
 """The patterns in schemas of the Compute API, and their descriptions for error messages.
 
-Always true: every pattern in a schema of this API is defined here and has a description. A test
-checks this.
+Always true: every pattern in a schema of this API has a description here. A test checks this.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from innkeeper.domain.names import NAME_PATTERN
 from innkeeper.domain.pclouds import HOST_NAME_PATTERN
 
 # Python's "$" also matches before a trailing newline.
 END = r"$(?!\n)"
 
-NAME_PATTERN = r"^(?!\s)[^\u0000-\u001f\u007f-\u009f]+(?<!\s)" + END
 SPACED_NAME_PATTERN = r"^(?=.*\S)[^\u0000-\u001f\u007f-\u009f]+" + END
 # A colon separates zone and host in "zone:host".
 ZONE_PATTERN = r"^(?!\s)[^:\u0000-\u001f\u007f-\u009f]+(?<!\s)" + END

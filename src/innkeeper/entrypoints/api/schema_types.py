@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.names import NAME_MAX, NAME_PATTERN
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.patterns import (
     AMOUNT_PATTERN,
-    NAME_PATTERN,
     NO_NUL_PATTERN,
     NUMBER_PATTERN,
     ZONE_PATTERN,
@@ -22,7 +22,7 @@ PROJECT_ID_MAX = 255
 TRUE_WORDS = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes")
 FALSE_WORDS = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no")
 
-NAME: Schema = {"type": "string", "minLength": 1, "maxLength": LENGTH_MAX, "pattern": NAME_PATTERN}
+NAME: Schema = {"type": "string", "minLength": 1, "maxLength": NAME_MAX, "pattern": NAME_PATTERN}
 PROJECT_ID: Schema = {**NAME}
 ZONE: Schema = {"type": "string", "minLength": 1, "maxLength": LENGTH_MAX, "pattern": ZONE_PATTERN}
 POSITIVE: Schema = {

@@ -1,7 +1,7 @@
 """Define the names and metadata keys of aggregates of host flavors and pclouds. Check project ids.
 
 An aggregate's metadata has a key for each project that may use the pcloud. Source: the tables of
-keys in the seed *Whole Host Allocation*. The API translates the keys.
+keys in the seed *Whole Host Allocation*. ``aggregate_edits`` says what an edit of the keys means.
 
 Always true: a pcloud accepts only valid project ids whose key has no other meaning. With ``auth =
 "builtin"``, a pcloud accepts only existing projects.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from innkeeper.domain.names import NAME_PATTERN
 from innkeeper.entrypoints.api.microversions import Schema
-from innkeeper.entrypoints.api.patterns import NAME_PATTERN, PLAIN_UUID_PATTERN
+from innkeeper.entrypoints.api.patterns import PLAIN_UUID_PATTERN
 from innkeeper.entrypoints.api.schema_types import closed, query
 from innkeeper.entrypoints.api.zones.named_servers import NAMED_MAX
 

@@ -13,18 +13,20 @@ from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.timestamps import micros
 from innkeeper.entrypoints.api.faults import HttpRefusal
-from innkeeper.entrypoints.api.pclouds import owned_aggregates
 from innkeeper.entrypoints.api.pclouds.calling import context
 from innkeeper.entrypoints.api.pclouds.ratio_rollout import roll_out_edited
 from innkeeper.entrypoints.api.request_checks import unknown_action
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.grouping import aggregates
 from innkeeper.systems.compute.grouping.owned_aggregates import Owners
+from innkeeper.systems.pclouds import aggregate_edits
 
 RULE = "os_compute_api:os-aggregates"
 UNSUPPORTED = 501
 _NUMBER = re.compile(r"[+-]?[0-9]{1,99}")
 ROW_DIGITS_MAX = 18
+ALLOWED = "pcloud-tenant"
+"""The value of a key for a project that may use a pcloud."""
 
 
 async def index(call: Call) -> Answer:
@@ -118,7 +120,7 @@ async def cache_images(call: Call) -> Answer:
 
 def _owners(call: Call) -> Owners:
     """Return the owners of aggregates: objects that apply or reject edits of an aggregate."""
-    return owned_aggregates.owners(context(call))
+    return aggregate_edits.owners(context(call), ALLOWED)
 
 
 def _row(call: Call) -> int:

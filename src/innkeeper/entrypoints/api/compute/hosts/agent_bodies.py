@@ -18,6 +18,7 @@ from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.converters import converter_to
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.hosts import InventoryReport
+from innkeeper.domain.names import NAME_PATTERN
 from innkeeper.entrypoints.api import patterns
 from innkeeper.entrypoints.api.compute.hosts.agent_schemas import (
     FACT_NUMBER_MAX,
@@ -36,7 +37,7 @@ _Count = Annotated[int, Meta(ge=1, le=UNIT_MAX)]
 _Amount = Annotated[int, Meta(ge=0, le=UNIT_MAX)]
 _Ratio = Annotated[float, Meta(gt=0, le=RATIO_MAX)]
 _Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=patterns.HOST_PATTERN)]
-_Short = Annotated[str, Meta(min_length=1, max_length=64, pattern=patterns.NAME_PATTERN)]
+_Short = Annotated[str, Meta(min_length=1, max_length=64, pattern=NAME_PATTERN)]
 _Zone = Annotated[str, Meta(min_length=1, max_length=255, pattern=patterns.AGENT_ZONE_PATTERN)]
 _Constant = Annotated[str, Meta(min_length=1, max_length=255, pattern=patterns.CONSTANT_PATTERN)]
 _Text = Annotated[str, Meta(max_length=1024, pattern=patterns.NO_NUL_PATTERN)]

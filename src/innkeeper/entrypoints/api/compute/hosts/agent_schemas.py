@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.names import NAME_PATTERN
 from innkeeper.entrypoints.api.patterns import (
     AGENT_ZONE_PATTERN,
     CONSTANT_PATTERN,
@@ -12,7 +13,6 @@ from innkeeper.entrypoints.api.patterns import (
     HOST_PATTERN,
     IP_PATTERN,
     MOMENT_PATTERN,
-    NAME_PATTERN,
     NO_NUL_PATTERN,
     PATTERN_HOSTS,
     PLAIN_UUID_PATTERN,

@@ -10,10 +10,10 @@ from msgspec import Meta
 from innkeeper.domain.converters import converter_to
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
+from innkeeper.domain.names import NAME_MAX, NAME_PATTERN
 from innkeeper.engine.zones.building import EntryToBuild
 from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX, ENTRY_CHARS_MAX
-from innkeeper.entrypoints.api.patterns import ENTRY_PATTERN, NAME_PATTERN, PLAIN_UUID_PATTERN
-from innkeeper.entrypoints.api.schema_types import LENGTH_MAX
+from innkeeper.entrypoints.api.patterns import ENTRY_PATTERN, PLAIN_UUID_PATTERN
 
 
 class EntryBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -21,9 +21,9 @@ class EntryBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     id: Annotated[str, Meta(pattern=PLAIN_UUID_PATTERN)]
     blob: Annotated[str, Meta(min_length=1, max_length=ENTRY_CHARS_MAX, pattern=ENTRY_PATTERN)]
-    name: Annotated[str, Meta(min_length=1, max_length=LENGTH_MAX, pattern=NAME_PATTERN)]
+    name: Annotated[str, Meta(min_length=1, max_length=NAME_MAX, pattern=NAME_PATTERN)]
     launch_index: Annotated[int, Meta(ge=0, le=COUNT_MAX)]
-    hostname: Annotated[str, Meta(min_length=1, max_length=LENGTH_MAX)] | msgspec.UnsetType = (
+    hostname: Annotated[str, Meta(min_length=1, max_length=NAME_MAX)] | msgspec.UnsetType = (
         msgspec.UNSET
     )
 

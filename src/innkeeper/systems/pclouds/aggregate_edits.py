@@ -1,4 +1,4 @@
-"""Applies edits of an aggregate to the host flavor or the pcloud that the aggregate represents.
+"""Apply edits of an aggregate to the host flavor or the pcloud that the aggregate represents.
 
 Always true: an administrator's edit calls the same functions as a request of the pcloud's owner,
 and is rejected in the same cases. Read-only keys, such as the kind of an aggregate, accept only
@@ -7,7 +7,6 @@ their current value. The keys come from the three tables of the design *Whole Ho
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -16,6 +15,7 @@ from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.grouping import Aggregate
+from innkeeper.domain.names import NAME_MAX, is_name
 from innkeeper.domain.numerals import number_of
 from innkeeper.domain.pclouds import (
     HOST_FLAVOR_KIND,
@@ -26,9 +26,7 @@ from innkeeper.domain.pclouds import (
     Pcloud,
     PcloudHost,
 )
-from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.patterns import NAME_PATTERN
-from innkeeper.entrypoints.api.schema_types import LENGTH_MAX
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping.owned_aggregates import AggregateOwner, Owners
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds
 from innkeeper.systems.pclouds.aggregates import (
@@ -47,16 +45,19 @@ from innkeeper.systems.pclouds.aggregates import (
 from innkeeper.systems.pclouds.context import PcloudContext
 
 CPU_RATIO, RAM_RATIO = "cpu_allocation_ratio", "ram_allocation_ratio"
-POOL_TYPE, PCLOUD_TYPE, PROJECT_VALUE = "host_flavor_pool", "pcloud", "pcloud-tenant"
+POOL_TYPE, PCLOUD_TYPE = "host_flavor_pool", "pcloud"
 ENABLED, DISABLED = "enabled", "disabled"
 RATIOS = {CPU_RATIO: "cpu_ratio", RAM_RATIO: "ram_ratio"}
 UNITS_DIGITS_MAX = len(str(UNIT_MAX))
-PRINTABLE = re.compile(NAME_PATTERN)
 
 
-def owners(context: PcloudContext) -> Owners:
-    """Return the objects that handle edits of this room's aggregates, by kind of aggregate."""
-    return {HOST_FLAVOR_KIND: FlavorAggregates(), PCLOUD_KIND: PcloudAggregates(context)}
+def owners(context: PcloudContext, allowed: str) -> Owners:
+    """Return the objects that handle edits of this room's aggregates, by kind of aggregate.
+
+    ``allowed`` is the API's word for a project that may use a pcloud: the value of its key.
+    """
+    pcloud_aggregates = PcloudAggregates(context, allowed)
+    return {HOST_FLAVOR_KIND: FlavorAggregates(), PCLOUD_KIND: pcloud_aggregates}
 
 
 class FlavorAggregates(AggregateOwner):
@@ -97,8 +98,9 @@ class FlavorAggregates(AggregateOwner):
 class PcloudAggregates(AggregateOwner):
     """Handles edits of an aggregate that represents a pcloud."""
 
-    def __init__(self, context: PcloudContext) -> None:
+    def __init__(self, context: PcloudContext, allowed: str) -> None:
         self._context = context
+        self._allowed = allowed
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
         found = pclouds.by_aggregates(tx, [each.id for each in kept])
@@ -106,7 +108,9 @@ class PcloudAggregates(AggregateOwner):
         projects, members = pclouds.projects(tx, whole), hosts.of_pclouds(tx, whole)
         return {
             aggregate_id: _pcloud_metadata(
-                pcloud, projects.get(pcloud.id, {}), members.get(pcloud.id, ())
+                pcloud,
+                {f"{PREFIX}{each}": self._allowed for each in projects.get(pcloud.id, {})},
+                members.get(pcloud.id, ()),
             )
             for aggregate_id, pcloud in found.items()
         }
@@ -140,7 +144,7 @@ class PcloudAggregates(AggregateOwner):
         project_id = project_of(key)
         if project_id is not None and text is None:
             pclouds.drop(tx, pcloud, project_id, self._context)
-        elif project_id is not None and text == PROJECT_VALUE:
+        elif project_id is not None and text == self._allowed:
             pclouds.authorize(tx, pcloud, project_id, self._context)
         elif key in present and key.startswith(HOST_STATE) and text in (ENABLED, DISABLED):
             member = hosts.by_machine(tx, key.removeprefix(HOST_STATE))
@@ -176,12 +180,12 @@ def _flavor_metadata(flavor: HostFlavor) -> dict[str, str]:
 
 
 def _pcloud_metadata(
-    pcloud: Pcloud, projects: Iterable[str], hosts: Iterable[PcloudHost]
+    pcloud: Pcloud, projects: Mapping[str, str], hosts: Iterable[PcloudHost]
 ) -> dict[str, str]:
     metadata = {TYPE: PCLOUD_TYPE, ID: pcloud.uuid, NAME: pcloud.name, OWNER: pcloud.project_id}
     ratios = {CPU_RATIO: pcloud.cpu_ratio, RAM_RATIO: pcloud.ram_ratio}
     metadata |= {key: f"{ratio:.15g}" for key, ratio in ratios.items() if ratio is not None}
-    metadata |= {f"{PREFIX}{project_id}": PROJECT_VALUE for project_id in projects}
+    metadata |= projects
     for host in hosts:
         metadata[f"{HOST}{host.name}"] = host.hostname
         metadata[f"{HOST_STATE}{host.hostname}"] = ENABLED if host.is_enabled else DISABLED
@@ -210,9 +214,9 @@ def _ratio(key: str, text: str | None) -> float | None:
 
 
 def _name(text: str | None) -> str:
-    if text is None or len(text) > LENGTH_MAX or PRINTABLE.match(text) is None:
+    if text is None or not is_name(text):
         raise Invalid(
-            f"A pcloud's name must have 1 to {LENGTH_MAX} printable characters, without white "
+            f"A pcloud's name must have 1 to {NAME_MAX} printable characters, without white "
             "space at either end."
         )
     return text
