@@ -6,16 +6,12 @@ or by an edit of the aggregate; ``by_aggregate`` selects the latter.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from innkeeper.domain.moves import Initiator
-from innkeeper.domain.pclouds import BillingPeriod, HostFlavor, Pcloud
+from innkeeper.domain.pclouds import HostFlavor, Pcloud
 from innkeeper.domain.slices import Dedicating
-from innkeeper.entrypoints.api.pclouds import hosts as host_views
-from innkeeper.entrypoints.api.pclouds import pclouds as pcloud_views
-from innkeeper.entrypoints.api.pclouds import records as record_views
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import aggregates
 from innkeeper.systems.compute.grouping.owned_aggregates import Owners
@@ -41,22 +37,6 @@ SETTINGS = Dedicating(quota_pcloud_units=4)
 LIST_MAX = 1000
 ALLOWED = "allowed"
 """The value of an aggregate's key for a project that may use the pcloud."""
-
-
-class Looker:
-    """A caller from a project, with the facts that views need."""
-
-    def __init__(self, project_id: str) -> None:
-        self.project_id = project_id
-
-    @property
-    def context(self) -> Looker:
-        """A context that knows nothing but the project."""
-        return self
-
-    def allows(self, _: str, *, project_id: str) -> bool:
-        """Allow projects everything about their own resources."""
-        return project_id == self.project_id
 
 
 class PcloudOperator:
@@ -289,40 +269,3 @@ class PcloudOperator:
         as the periodic task does."""
         context = self.context()
         return int(self.cloud.write(lambda tx: replaced.look_after(tx, context, at_once)))
-
-    # -- what is seen ----------------------------------------------------------------------
-
-    def shown(self, projects: Sequence[str]) -> str:
-        """Return everything that the API shows these projects about pclouds, as one text."""
-        context = self.context()
-
-        def look(tx: Tx) -> list[Any]:
-            reported: list[Any] = []
-            for pcloud in pclouds.page(tx, viewer=None, after=None, limit=LIST_MAX):
-                mine = hosts.page(tx, pcloud)
-                reported.append(host_views._shown(tx, mine, context))
-                reported.append([_told(each) for each in _actions(tx, pcloud)])
-                for project_id in projects:
-                    # A view needs only the caller from a request.
-                    call = cast("Any", Looker(project_id))
-                    reported.append(pcloud_views._one_shown(tx, call, pcloud))
-            return reported
-
-        return json.dumps(self.cloud.read(look), default=str)
-
-    def shown_runs(self, seen: World) -> str:
-        """Return the billed runs of hosts as the API shows them."""
-        reported = [
-            BillingPeriod(**{key: each[key] for key in BillingPeriod.__slots__})
-            for each in seen.runs
-        ]
-        now = self.movers.now
-        return json.dumps([record_views._shown_period(each, now, now) for each in reported])
-
-
-def _actions(tx: Tx, pcloud: Pcloud) -> list[Any]:
-    return list(pclouds.actions(tx, pcloud.uuid, limit=LIST_MAX))
-
-
-def _told(action: Any) -> list[Any]:
-    return [getattr(action, name) for name in action.__slots__]

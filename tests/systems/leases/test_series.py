@@ -1,17 +1,13 @@
-"""Series of leases, searches among leases, and their export as a calendar."""
+"""Series of leases, and searches among leases."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Iterator, Sequence
-from datetime import UTC, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-from icalendar import Calendar
 
 from innkeeper.domain.errors import Invalid, NotEnough, NotFound, QuotaExceeded
 from innkeeper.domain.lease_searches import LeaseSearch
@@ -26,12 +22,9 @@ from innkeeper.domain.leases import (
     ResourceTypeName,
     Window,
 )
-from innkeeper.entrypoints.api.leases.calendars import document, written
-from innkeeper.entrypoints.api.leases.leases import json_of, written_list
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.leases import leases, rendering, series
-from innkeeper.systems.leases.resource_types.catalogue import BUILT_IN
+from innkeeper.systems.leases import leases, series
 from innkeeper.systems.leases.series import Recurrence, Series
 from tests.support.clouds import reported
 from tests.support.lease_operator import LeaseOperator
@@ -200,57 +193,3 @@ def test_leases_are_found_by_each_status(operator: LeaseOperator) -> None:
     assert {operator.status(each) for each in (ended, active, pending)} == {
         *(LeaseStatus.ENDED, LeaseStatus.ACTIVE, LeaseStatus.PENDING)
     }
-
-
-def test_other_requests_go_on_while_a_calendar_is_written(operator: LeaseOperator) -> None:
-    lease = operator.lease((1, 1), start=60, end=3600)
-
-    async def turns() -> int:
-        writing = asyncio.create_task(written([lease] * 300))
-        count = 0
-        while not writing.done():
-            await asyncio.sleep(0)
-            count += 1
-        assert await writing == document([lease] * 300)
-        return count
-
-    # The task begins in the loop's first turn. If the task blocked the loop, it would be done by
-    # then.
-    assert asyncio.run(turns()) > 3
-
-
-def show(lease: Lease) -> dict[str, Any]:
-    return rendering.shown(lease, BUILT_IN)
-
-
-def test_other_requests_go_on_while_a_list_is_written(operator: LeaseOperator) -> None:
-    lease = operator.lease((1, 1), start=60, end=3600)
-
-    async def turns() -> int:
-        writing = asyncio.create_task(written_list([lease] * 3000, show))
-        count = 0
-        while not writing.done():
-            await asyncio.sleep(0)
-            count += 1
-        text = await writing
-        assert json.loads(text) == {"leases": [show(lease)] * 3000}
-        return count
-
-    assert asyncio.run(turns()) > 3
-    assert json_of([], show) == b'{"leases":[]}'
-
-
-def test_a_calendar_has_what_its_leases_say(operator: LeaseOperator) -> None:
-    name = "training; room 5, " + "ä" * 40 + "\\ end\nSTATUS:CANCELLED"
-    lease = msgspec.structs.replace(operator.lease((1, 2), start=60, end=3600), name=name)
-    text = document([lease])
-    assert all(len(line) <= 75 for line in text.split(b"\r\n"))
-    (event,) = Calendar.from_ical(text).walk("VEVENT")
-    assert event["uid"] == f"{lease.uuid}@leases.innkeeper"
-    assert event["summary"] == name
-    assert event["status"] == "CONFIRMED"
-    assert event.decoded("dtstart") == lease.start_at.replace(microsecond=0, tzinfo=UTC)
-    assert event.decoded("dtend") == lease.end_at.replace(microsecond=0, tzinfo=UTC)
-    assert event.decoded("dtstamp") == lease.updated_at.replace(microsecond=0, tzinfo=UTC)
-    assert "1 to 2 x physical:host" in str(event["description"])
-    assert document([lease]) == text

@@ -1,14 +1,16 @@
-"""Rights of an owner besides using its pcloud: to see it and to delete it."""
+"""What an owner has besides the use of its pcloud: it sees it, deletes it and transfers it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.pclouds import hosts, pclouds, requests
+from innkeeper.systems.pclouds import hosts, pclouds, requests, sizes
 from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
 from tests.support.moves import Movers
@@ -59,3 +61,28 @@ def test_deleting_a_pcloud_deletes_kept_responses(operator: PcloudOperator) -> N
         other, lambda tx, pcloud, _: requests.answered(tx, pcloud, "token", "asked")
     )
     assert told == "said"
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({}, None),
+        ({"is_automatic": True}, "is_automatic"),
+        ({"size": SizePolicy(2, 3, "large")}, "size"),
+        ({"is_automatic": True, "size": SizePolicy(2, 3, "large")}, "is_automatic, size"),
+    ],
+)
+def test_choices_of_the_former_owner_end(
+    operator: PcloudOperator, facts: dict[str, Any], told: str | None
+) -> None:
+    uuid = operator.create(OWNER, name="mine")
+    operator.update(uuid, cpu_ratio=2.0, **facts)
+    after = operator.act(
+        uuid, lambda tx, pcloud, context: pclouds.transfer(tx, pcloud, GUEST, context)
+    )
+    assert (after.is_automatic, after.size, after.cpu_ratio) == (False, None, 2.0)
+    assert operator.cloud.read(sizes.due) == []
+    done = operator.cloud.read(lambda tx: pclouds.actions(tx, uuid, limit=9, owner_id=GUEST))
+    ended = [] if told is None else [("update", told)]
+    transferred = ("transfer", f"to project {GUEST}")
+    assert [(each.action, each.detail) for each in done] == [*ended, transferred]

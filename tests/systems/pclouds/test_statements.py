@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.pclouds import SizePolicy
-from innkeeper.domain.slices import Dedicating
-from innkeeper.entrypoints.api.pclouds import host_flavors as host_flavor_views
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, sizes
+from innkeeper.systems.pclouds import hosts, pclouds, sizes
 from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
 from tests.support.moves import Movers
@@ -132,47 +128,6 @@ def test_finding_idle_hosts_takes_constant_statements(owner: Owner) -> None:
     few, many = (counter.of(operator.keep_sizes) for _ in range(2))
     assert few == many
     assert len(operator.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, uuid)))) == MANY - 2
-
-
-@dataclass(frozen=True)
-class Visit:
-    """A caller that lists host flavors: the settings, and what it may see."""
-
-    dedicating: Dedicating
-    is_administrator: bool
-
-    @property
-    def site(self) -> Visit:
-        """The service."""
-        return self
-
-    @property
-    def settings(self) -> Visit:
-        return self
-
-    def allows(self, _: str) -> bool:
-        """Whether the caller may see all."""
-        return self.is_administrator
-
-
-def test_free_hosts_are_not_counted_for_callers_that_may_not_see_them(owner: Owner) -> None:
-    operator, _ = owner
-    context, counter = operator.context(), Counter(operator.cloud)
-
-    def seen(visit: Any, tx: Tx) -> list[dict[str, Any]]:
-        found = host_flavors.page(tx, after=None, limit=9)
-        return host_flavor_views._shown(tx, visit, found, context)
-
-    def counted_for(*, is_shown: bool, is_administrator: bool) -> int:
-        visit = Visit(Dedicating(show_free_hosts=is_shown), is_administrator)
-        look = partial(seen, visit)
-        (line,) = operator.cloud.read(look)
-        assert line.get("free") == ({"nova": SPARE} if is_shown or is_administrator else None)
-        return counter.of(lambda: operator.cloud.read(look))
-
-    hidden = counted_for(is_shown=False, is_administrator=False)
-    assert counted_for(is_shown=True, is_administrator=False) == hidden + 1
-    assert counted_for(is_shown=False, is_administrator=True) == hidden + 1
 
 
 def server_on(operator: PcloudOperator, uuid: str, name: str) -> ServerId:

@@ -13,7 +13,6 @@ import pytest
 from innkeeper.domain.errors import Refusal, Unavailable
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.moves import Initiator
-from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.slices import Dedicating, Settings
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.pclouds.routes import PCLOUD_ROUTES
@@ -25,7 +24,7 @@ from innkeeper.store.queries.pclouds import pclouds as pcloud_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts as compute_hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, sizes
+from innkeeper.systems.pclouds import host_flavors, hosts, pclouds
 from innkeeper.systems.pclouds.bulk_allocation import TAKEN_AT_ONCE
 from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.hosts import HostRequest
@@ -256,28 +255,6 @@ def test_a_client_token_of_the_former_owner_means_nothing(door: Door) -> None:
     release_all(door)
     assert door.take(SHOP, NAMES[:3], "job-1") == (201, NAMES[:3], [])
     assert taken(door) == NAMES[:3]
-
-
-@pytest.mark.parametrize(
-    ("facts", "told"),
-    [
-        ({}, None),
-        ({"is_automatic": True}, "is_automatic"),
-        ({"size": SizePolicy(2, 3, "large")}, "size"),
-        ({"is_automatic": True, "size": SizePolicy(2, 3, "large")}, "is_automatic, size"),
-    ],
-)
-def test_choices_of_the_former_owner_end(
-    door: Door, facts: dict[str, Any], told: str | None
-) -> None:
-    door.act(pclouds.update, {"cpu_ratio": 2.0, **facts})
-    after = door.act(pclouds.transfer, SHOP)
-    assert (after.is_automatic, after.size, after.cpu_ratio) == (False, None, 2.0)
-    assert door.cloud.read(sizes.due) == []
-    done = door.cloud.read(lambda tx: pclouds.actions(tx, UUID, limit=9, owner_id=SHOP))
-    ended = [] if told is None else [("update", told)]
-    transferred = ("transfer", f"to project {SHOP}")
-    assert [(each.action, each.detail) for each in done] == [*ended, transferred]
 
 
 # -- lists -------------------------------------------------------------------------------------
