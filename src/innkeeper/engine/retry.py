@@ -183,7 +183,7 @@ UNSETTLED = Retry(
     errors=(NotFound,),
     happened="a resource is unknown, and a pod that may have made it did not answer before",
     repeated="the request, after the pod was asked again",
-    where=("entrypoints/api/door.py",),
+    where=("entrypoints/api/pods/door/forwarding.py",),
     attempts_max=2,
     answer="404, or 503 if the pod does not answer",
 )

@@ -20,7 +20,6 @@ from innkeeper.engine import callers
 from innkeeper.engine.callers import Caller, ClientConnection
 from innkeeper.entrypoints.api import (
     auth_zones,
-    door,
     faults,
     forwarding,
     leader_calls,
@@ -34,6 +33,7 @@ from innkeeper.entrypoints.api.content_types import accepts
 from innkeeper.entrypoints.api.faults import UNKNOWN_PATH, HttpRefusal
 from innkeeper.entrypoints.api.leader_calls import ForwardedCall
 from innkeeper.entrypoints.api.microversions import VersionTable, spans
+from innkeeper.entrypoints.api.pods.door import forwarding as door_forwarding
 from innkeeper.entrypoints.api.routing import JSON, Answer, Api, Call, Route
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.validation import decode_json, query_for_schema
@@ -198,9 +198,9 @@ class RouteEndpoint:
         """Return the answer of pods, or ``None`` if this service must answer the request itself."""
         if self.site.door is None:
             return None
-        kind = door.kind_of(call.route.path)
-        await door.settled(call, self.site.door)
-        return None if kind is None else await door.answered(call, kind)
+        kind = door_forwarding.kind_of(call.route.path)
+        await door_forwarding.settled(call, self.site.door)
+        return None if kind is None else await door_forwarding.answered(call, kind)
 
     async def _authenticate(self, request: AsgiRequest, request_id: str) -> RequestContext:
         is_open = request.method in self._open_methods

@@ -16,12 +16,12 @@ from innkeeper.entrypoints.api.compute.servers.actions import ACTIONS
 from innkeeper.entrypoints.api.compute.servers.history_routes import HISTORY_ROUTES
 from innkeeper.entrypoints.api.compute.servers.routes import SERVER_ROUTES
 from innkeeper.entrypoints.api.compute.versions.table import VERSIONS
-from innkeeper.entrypoints.api.door_routes import DOOR_ROUTES
 from innkeeper.entrypoints.api.identity.routes import IDENTITY
 from innkeeper.entrypoints.api.image.api import IMAGE
 from innkeeper.entrypoints.api.leases.routes import RESERVATION
 from innkeeper.entrypoints.api.pclouds import routes as pcloud_routes
 from innkeeper.entrypoints.api.placement.routes import PLACEMENT
+from innkeeper.entrypoints.api.pods.door.routes import DOOR_ROUTES
 from innkeeper.entrypoints.api.pods.routes import PODS
 from innkeeper.entrypoints.api.routing import Api, Route, all_rules
 from innkeeper.entrypoints.api.volumes.api import VOLUME

@@ -8,7 +8,7 @@ import pytest
 
 from innkeeper.domain.door import SERVER, VOLUME
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.door import sort_of
+from innkeeper.entrypoints.api.pods.door.forwarding import sort_of
 
 Query = Mapping[str, Sequence[str]]
 

@@ -20,9 +20,9 @@ from innkeeper.domain.pods import PodRouting
 from innkeeper.engine.pods.acknowledged_creates import Reads
 from innkeeper.engine.pods.doors import Door
 from innkeeper.engine.pods.lists import DoorPage, PodListQuestion
-from innkeeper.entrypoints.api import door_places, door_volumes
 from innkeeper.entrypoints.api.compute.servers import list_schemas
 from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.pods.door import places, volumes
 from innkeeper.entrypoints.api.request_checks import project_and_user
 from innkeeper.entrypoints.api.routing import Answer, Call, Route
 from innkeeper.entrypoints.api.validation import decode_json
@@ -52,9 +52,9 @@ def kind_of(path: str) -> str | None:
     """Return the kind of resource behind a path, or ``None`` if the door itself serves the path."""
     if path == SERVERS or path.startswith(f"{SERVERS}/"):
         return SERVER
-    if path == VOLUMES or path.startswith(f"{VOLUMES}/") or door_volumes.part_of(path):
+    if path == VOLUMES or path.startswith(f"{VOLUMES}/") or volumes.part_of(path):
         return VOLUME
-    if door_places.is_place(path):
+    if places.is_place(path):
         return PLACE
     return None
 
@@ -91,14 +91,14 @@ async def answered(call: Call, kind: str) -> Answer:
         raise Invalid("The door does not serve this.")
     request = _request(call, kind)
     if kind == PLACE:
-        return await door_places.answered(call, door, request)
-    part = door_volumes.part_of(path)
+        return await places.answered(call, door, request)
+    part = volumes.part_of(path)
     if part is not None:
-        return await door_volumes.answered(call, door, request, part)
+        return await volumes.answered(call, door, request, part)
     if IDS[kind] in call.params:
         return await _one(call, door, request)
     if path == SUMMARY:
-        return await door_volumes.summary(call, door, request, _project(call, kind))
+        return await volumes.summary(call, door, request, _project(call, kind))
     if call.route.method == "POST":
         return _plain(await door.creating.create(request))
     return await _listed(call, door, request)
