@@ -25,8 +25,8 @@ from innkeeper.domain.leases import Demand, Lease, LeaseStatus, Window
 from innkeeper.domain.moves import ActionName
 from innkeeper.domain.preemption import EXTRA_SPEC, LEAD_S
 from innkeeper.domain.slices import Leasing
-from innkeeper.engine import lease_healing
-from innkeeper.engine.lease_events import TURN_S, WAIT_MAX_S
+from innkeeper.engine.leases import healing as lease_healing
+from innkeeper.engine.leases.events import TURN_S, WAIT_MAX_S
 from innkeeper.store.queries.compute import server_actions
 from innkeeper.store.queries.leases import holds, preemptions
 from innkeeper.store.tables.leases import lease_notifications

@@ -15,7 +15,6 @@ from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import IdSource, ServerId
-from innkeeper.engine import lease_webhook
 from innkeeper.engine.commands import (
     ALLOCATIONS,
     Admit,
@@ -32,6 +31,7 @@ from innkeeper.engine.commands import (
     Write,
     WriteTogether,
 )
+from innkeeper.engine.leases import webhook as lease_webhook
 from innkeeper.engine.order_watch import OrderWatch
 from innkeeper.engine.readers import ReaderThreads
 from innkeeper.engine.search import SearchThread

@@ -20,26 +20,23 @@ from innkeeper.domain.errors import Refusal, Unavailable
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.moves import Initiator
 from innkeeper.domain.slices import Settings
-from innkeeper.engine import (
-    idle_leases,
-    lease_end_checks,
-    lease_events,
-    lease_healing,
-    lease_webhook,
-    metrics,
-    preemption,
-    pruning,
-)
+from innkeeper.engine import metrics, pruning
 from innkeeper.engine.clock_steps import ClockSteps
 from innkeeper.engine.commands import Decide, Work, Write
-from innkeeper.engine.idle_leases import IdleLeases
-from innkeeper.engine.lease_end_checks import LeaseEndChecks
-from innkeeper.engine.lease_events import LeaseEvents
-from innkeeper.engine.lease_healing import LeaseHealing
-from innkeeper.engine.lease_webhook import LeaseWebhook
+from innkeeper.engine.leases import end_checks as lease_end_checks
+from innkeeper.engine.leases import events as lease_events
+from innkeeper.engine.leases import healing as lease_healing
+from innkeeper.engine.leases import idle as idle_leases
+from innkeeper.engine.leases import preemption
+from innkeeper.engine.leases import webhook as lease_webhook
+from innkeeper.engine.leases.end_checks import LeaseEndChecks
+from innkeeper.engine.leases.events import LeaseEvents
+from innkeeper.engine.leases.healing import LeaseHealing
+from innkeeper.engine.leases.idle import IdleLeases
+from innkeeper.engine.leases.preemption import PreemptionTask
+from innkeeper.engine.leases.webhook import LeaseWebhook
 from innkeeper.engine.pods import clouds
 from innkeeper.engine.pods.clouds import PodUpkeep
-from innkeeper.engine.preemption import PreemptionTask
 from innkeeper.engine.writer import Writer
 from innkeeper.engine.zones import polling, repairing
 from innkeeper.engine.zones.upkeep import ZoneUpkeep

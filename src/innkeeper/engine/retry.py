@@ -241,7 +241,7 @@ NEXT_TURN = Retry(
     errors=(Refusal,),
     happened="a periodic task failed for a reason in another row of this table",
     repeated="the task at its next turn, since its work is still due",
-    where=("engine/periodic.py", "engine/lease_healing.py"),
+    where=("engine/periodic.py", "engine/leases/healing.py"),
     pauses_s=(10.0,),
     answer="none; the refusal is logged",
 )
@@ -281,7 +281,7 @@ LEASE_EVENT = Retry(
     errors=(Exception,),
     happened="an event of a lease failed for an unexpected reason; nothing was changed",
     repeated="the step that failed; other leases are not affected",
-    where=("engine/lease_events.py",),
+    where=("engine/leases/events.py",),
     # This number excludes the first attempt.
     attempts_max=Setting("lease_event_retries_max", lambda it: it.leasing.lease_event_retries_max),
     pauses_s=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0),
@@ -291,7 +291,7 @@ WEBHOOK = Retry(
     errors=(Exception,),
     happened="the webhook did not accept a notification about a lease",
     repeated="the post, with the same id",
-    where=("engine/lease_webhook.py", "systems/leases/notifications.py"),
+    where=("engine/leases/webhook.py", "systems/leases/notifications.py"),
     attempts_max=20,
     pauses_s=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 600.0),
     answer="none; the notification is dropped, and that is logged",

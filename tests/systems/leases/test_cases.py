@@ -17,7 +17,7 @@ The numbers are those of a list of other services' faults. The cases:
 - 10: here: servers beyond the amount, before the start, after the end, of other projects.
 - 11: here: the child provider and its inventory.
 - 12: ``tests/integration/test_lease_kills.py``, ``test_lease_crashes.py``, ``test_event_races.py``.
-- 13: ``test_healing.py``, ``tests/engine/test_lease_healing.py``; random failures:
+- 13: ``test_healing.py``, ``tests/engine/leases/test_healing.py``; random failures:
   ``tests/properties/test_lease_minutes.py``; crashes: ``tests/integration/test_lease_kills.py``.
 - 14: here: requirements; malformed ones: ``tests/scenarios/test_lease_bad_input.py``.
 - 15: ``tests/scenarios/test_lease_bad_input.py``, ``tests/scenarios/leases/leases.yaml``.

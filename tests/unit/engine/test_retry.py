@@ -23,8 +23,9 @@ from innkeeper.domain.errors import (
     Unreachable,
 )
 from innkeeper.domain.slices import SLICES, Settings
-from innkeeper.engine import lease_events, order_watch, retry
+from innkeeper.engine import order_watch, retry
 from innkeeper.engine.leader import election, link
+from innkeeper.engine.leases import events as lease_events
 from innkeeper.engine.periodic import SWEEP_PERIOD_S
 from innkeeper.engine.pods import reconciling
 from innkeeper.engine.retry import (

@@ -18,8 +18,8 @@ from structlog.testing import LogCapture, capture_logs
 
 from innkeeper.domain.leases import Lease, LeaseStatus
 from innkeeper.domain.slices import Leasing
-from innkeeper.engine import lease_webhook
-from innkeeper.engine.lease_webhook import POSTS_AT_ONCE, TURN_S
+from innkeeper.engine.leases import webhook as lease_webhook
+from innkeeper.engine.leases.webhook import POSTS_AT_ONCE, TURN_S
 from innkeeper.store.queries.leases import notifications as notification_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext

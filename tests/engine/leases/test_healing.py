@@ -12,7 +12,7 @@ import pytest
 
 from innkeeper.domain.leases import Lease
 from innkeeper.domain.slices import Settings
-from innkeeper.engine.lease_healing import PERIOD_S, RETRY_S, TASK
+from innkeeper.engine.leases.healing import PERIOD_S, RETRY_S, TASK
 from innkeeper.engine.periodic import PeriodicTask, PeriodicTasks
 from innkeeper.engine.writer import Writer
 from innkeeper.store.queries.leases import notifications

@@ -18,7 +18,7 @@ from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.leases import Demand, Lease, LeaseStatus, Window
 from innkeeper.domain.slices import Leasing
-from innkeeper.engine.lease_events import FAILED_MAX_S, TASK, TURN_S, WAIT_MAX_S
+from innkeeper.engine.leases.events import FAILED_MAX_S, TASK, TURN_S, WAIT_MAX_S
 from innkeeper.store import periodic
 from innkeeper.store.queries.leases import leases as lease_rows
 from innkeeper.store.transactions import Tx

@@ -12,8 +12,8 @@ import pytest
 
 from innkeeper.domain.leases import Lease, LeaseStatus
 from innkeeper.domain.slices import Settings
-from innkeeper.engine.idle_leases import PERIOD_S as IDLE_PERIOD_S
-from innkeeper.engine.lease_end_checks import PERIOD_S
+from innkeeper.engine.leases.end_checks import PERIOD_S
+from innkeeper.engine.leases.idle import PERIOD_S as IDLE_PERIOD_S
 from innkeeper.engine.periodic import PeriodicTask, PeriodicTasks
 from innkeeper.engine.writer import Writer
 from innkeeper.store.queries.leases import leases as lease_rows

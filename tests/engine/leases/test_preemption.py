@@ -10,7 +10,7 @@ import pytest
 from innkeeper.domain.compute import Task
 from innkeeper.domain.preemption import EXTRA_SPEC, LEAD_S
 from innkeeper.domain.slices import Leasing
-from innkeeper.engine.preemption import TASK
+from innkeeper.engine.leases.preemption import TASK
 from innkeeper.store.queries.leases import preemptions
 from tests.support.clouds import reported
 from tests.support.lease_operator import LeaseOperator
