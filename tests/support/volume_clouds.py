@@ -18,10 +18,10 @@ from innkeeper.domain.orders import WorkOrder
 from innkeeper.domain.slices import Volumes
 from innkeeper.domain.volumes import Attachment, BlockDevice, Volume, VolumeRequest
 from innkeeper.store.tables import placement
-from innkeeper.systems.compute import booting_volumes, making_volumes
-from innkeeper.systems.compute.booting_volumes import Reserved
+from innkeeper.systems.compute.boot import making_volumes, reserving_volumes
+from innkeeper.systems.compute.boot.making_volumes import VolumeContext
+from innkeeper.systems.compute.boot.reserving_volumes import Reserved
 from innkeeper.systems.compute.hosts import work
-from innkeeper.systems.compute.making_volumes import VolumeContext
 from innkeeper.systems.compute.moves import deletions
 from innkeeper.systems.compute.servers import attaching
 from innkeeper.systems.compute.servers.attaching import WantedVolume
@@ -131,7 +131,7 @@ class VolumeCloud:
         """Reserve volumes for servers that do not exist yet."""
         template = self.request(None)
         found: Reserved = self.cloud.decide(
-            lambda tx, context: booting_volumes.reserve(
+            lambda tx, context: reserving_volumes.reserve(
                 tx,
                 VolumeContext(context, self.settings),
                 devices,

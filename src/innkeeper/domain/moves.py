@@ -141,6 +141,15 @@ class Migration:
         return self.source_host == self.dest_host
 
 
+def larger(migration: Migration, than: Mapping[str, Any]) -> tuple[int, int]:
+    """Return (vcpus, MB): the maximum of a migration's flavors minus the amounts of ``than``."""
+    vcpus, memory_mb = (
+        max(migration.old_flavor[name], migration.new_flavor[name]) - than[name]
+        for name in ("vcpus", "memory_mb")
+    )
+    return vcpus, memory_mb
+
+
 @dataclass(frozen=True, slots=True)
 class MigrationSelection:
     """Filters for a list of migrations.

@@ -28,8 +28,8 @@ from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import images
 from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.flavors import images
 from tests.support.asgi_client import AsgiClient
 from tests.support.clouds import IMAGE_ID, NOW, UNLIMITED, Cloud, cloud_in, image, reported
 

@@ -24,8 +24,8 @@ from innkeeper.domain.volumes import (
 )
 from innkeeper.store.queries.compute import agents, orders
 from innkeeper.store.queries.compute import servers as server_rows
-from innkeeper.systems.compute import booting_volumes
-from innkeeper.systems.compute.booting_volumes import Reserved
+from innkeeper.systems.compute.boot import reserving_volumes
+from innkeeper.systems.compute.boot.reserving_volumes import Reserved
 from innkeeper.systems.compute.hosts import work
 from innkeeper.systems.compute.moves import resizing
 from innkeeper.systems.compute.servers import attaching, force_detaching
@@ -220,7 +220,7 @@ def test_new_volumes_of_a_boot_share_a_pool_and_are_made_or_refused_together(
     with pytest.raises(Conflict, match="PoolCapacityFilter"):
         it.reserve([ServerId(it.cloud.ids.uuid())], blank, large)
     assert len(it.orders()) == 4
-    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, reserved, NOW))
+    it.cloud.write(lambda tx: reserving_volumes.undo(tx, servers, reserved, NOW))
     it.settle_all()
     assert [it.status(uuid) for uuid in reserved.made] == [None] * 4
 
@@ -369,7 +369,7 @@ def test_a_refused_boot_leaves_nothing(it: VolumeCloud) -> None:
     reserved = it.reserve(servers, *devices)
     (made,) = reserved.made
     assert it.status(volume.uuid) == VolumeStatus.RESERVED
-    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, reserved, NOW))
+    it.cloud.write(lambda tx: reserving_volumes.undo(tx, servers, reserved, NOW))
     it.settle_all()
     assert (it.status(volume.uuid), it.status(made)) == (VolumeStatus.AVAILABLE, None)
 
@@ -409,7 +409,7 @@ def test_several_new_volumes_of_a_boot_share_pools(it: VolumeCloud) -> None:
     reserved = it.reserve(servers, *devices)
     assert len(reserved.made) == len(servers) * len(devices)
     assert {it.status(each) for each in reserved.made} == {VolumeStatus.CREATING}
-    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, reserved, NOW))
+    it.cloud.write(lambda tx: reserving_volumes.undo(tx, servers, reserved, NOW))
     # Two pools of 100 GB have room for six volumes, but not for eight.
     with pytest.raises(Conflict, match="No valid backend"):
         it.reserve(servers, *[BlockDevice("blank", size_gb=30)] * 4)
@@ -420,7 +420,7 @@ def test_a_server_that_was_booted_after_all_keeps_its_volumes(it: VolumeCloud) -
     server = it.boot(BlockDevice("blank", size_gb=2))
     (mine,) = it.attachments(server)
     reserved = Reserved((mine.uuid,), (mine.volume_uuid,), None)
-    it.cloud.write(lambda tx: booting_volumes.undo(tx, [server], reserved, NOW))
+    it.cloud.write(lambda tx: reserving_volumes.undo(tx, [server], reserved, NOW))
     it.settle_all()
     assert it.status(mine.volume_uuid) == VolumeStatus.IN_USE
 
@@ -435,11 +435,11 @@ def test_a_repeated_boot_takes_the_reservation_over(it: VolumeCloud, *, crosses:
     assert (second.made, second.zone) == (first.made, first.zone)
     assert [each.uuid for each in it.attachments(servers[0])] == list(second.attachments)
     # If the process of the first attempt was only suspended, the attempt may go on, and is refused.
-    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, first, NOW))
+    it.cloud.write(lambda tx: reserving_volumes.undo(tx, servers, first, NOW))
     assert len(it.attachments(servers[0])) == len(devices)
     with pytest.raises(Conflict, match="Another attempt"):
         it.reserve(servers, *devices)
-    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, second, NOW))
+    it.cloud.write(lambda tx: reserving_volumes.undo(tx, servers, second, NOW))
     it.settle_all()
     assert (it.status(volume.uuid), it.status(*first.made)) == (VolumeStatus.AVAILABLE, None)
 
@@ -459,7 +459,7 @@ def test_a_reservation_that_was_undone_in_part_is_not_taken_over(it: VolumeCloud
     blank, servers = BlockDevice("blank", size_gb=1), [ServerId(it.cloud.ids.uuid())]
     reserved = it.reserve(servers, blank, blank)
     part = replace(reserved, attachments=reserved.attachments[1:])
-    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, part, NOW))
+    it.cloud.write(lambda tx: reserving_volumes.undo(tx, servers, part, NOW))
     with pytest.raises(Conflict, match="Another attempt"):
         it.reserve(servers, blank, blank, is_repeat=True)
     it.settle_all()

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from innkeeper.engine.zones import known_children
 from innkeeper.store.transactions import Store
-from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.identity import secret_boxes
 from innkeeper.systems.identity.secret_boxes import SecretBox
 from innkeeper.systems.zones import remote

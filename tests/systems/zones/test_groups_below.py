@@ -21,11 +21,11 @@ from innkeeper.domain.zones import Destination, ZonePlan
 from innkeeper.store.queries.compute import grouping_audit
 from innkeeper.store.queries.zones import children
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import zone_servers
 from innkeeper.systems.compute.boot import definitions, dry_run
 from innkeeper.systems.compute.boot.entries import EntryStale
 from innkeeper.systems.compute.grouping import groups, reach
 from innkeeper.systems.compute.grouping.reach import EVERYWHERE, Reach
+from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.zones import remote
 from tests.support.audited_zones import BELOW, PROJECT, add_child, add_server, server_below
 from tests.support.clouds import NOW, SMALL, Cloud, cloud_in, reported

@@ -15,7 +15,8 @@ from innkeeper.engine.maintenance import audit
 from innkeeper.store.queries.compute import quota_usages
 from innkeeper.store.queries.compute.quota_usages import QuotaUsage
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.boot import child_entries
+from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.zones import remote
 from tests.support.audited_zones import BELOW, PROJECT, add_child, add_server, server_below
 from tests.support.stores import NOW
@@ -183,10 +184,10 @@ def test_the_server_of_an_entry_may_be_deleted_before_the_answer(store: Store) -
             add_server(tx, server_below(child, uuid, state=ZoneServerState.BUILDING, batch_min=1))
         remote.begin_delete(tx, OTHERS[0], NOW)
         remote.begin_undo(tx, OTHERS[1:2], NOW)
-        answers = [zone_servers.settle_entry(tx, ServerId(each), until, NOW) for each in OTHERS]
+        answers = [child_entries.settle(tx, ServerId(each), until, NOW) for each in OTHERS]
         assert answers == [True, False, True]
         assert zone_servers.forget_decided(tx, OTHERS[:1]) == 1
-        assert not zone_servers.settle_entry(tx, ServerId(BELOW), until, NOW), "it is unknown"
+        assert not child_entries.settle(tx, ServerId(BELOW), until, NOW), "it is unknown"
 
 
 def test_the_larger_flavor_counts_while_a_server_below_is_resized(store: Store) -> None:

@@ -23,7 +23,7 @@ from innkeeper.engine.zones import held_servers, known_children
 from innkeeper.engine.zones.known_children import KnownChild, tree_of
 from innkeeper.engine.zones.neighbours import client_of
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.identity.secret_boxes import SecretBox
 from innkeeper.systems.zones import parents, remote
 from innkeeper.systems.zones.audit import ROOM

@@ -31,9 +31,8 @@ from innkeeper.engine.pods import hints
 from innkeeper.engine.pods.devices import IMAGE, Device, devices_of
 from innkeeper.engine.pods.hints import Hinted
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs, quotas
-from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.compute.flavors import flavors, images
 from innkeeper.systems.compute.grouping import groups
 from innkeeper.systems.pods import bindings, pod_groups, pods, routings
 from innkeeper.systems.pods.boot_volumes import BootVolume

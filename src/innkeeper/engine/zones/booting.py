@@ -41,11 +41,12 @@ from innkeeper.engine.zones.progress import Progress, hostname_of, name_of, of_p
 from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.engine.zones.tree_request import TreeBoot
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.boot import child_entries
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.entries import EntryExpired, EntryStale
 from innkeeper.systems.compute.grouping import groups, hints, reach
 from innkeeper.systems.compute.moves import deletions
+from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.zones import remote
 
 LOG = structlog.get_logger("innkeeper.zones")
@@ -162,7 +163,7 @@ class TreeBooter:
         """
         place, parts = opened.place, self._parts
         assert isinstance(place, ChildEntry), "the entry is of a child"
-        await parts.engine.read(lambda tx: zone_servers.demand_unused(tx, server_id))
+        await parts.engine.read(lambda tx: child_entries.demand_unused(tx, server_id))
         if parts.clock() >= opened.expires_at:
             raise EntryExpired(opened.expires_at)
         boot = replace(boot, request=msgspec.structs.replace(boot.request, server_ids=(server_id,)))
@@ -170,16 +171,14 @@ class TreeBooter:
         try:
             await self._build(boot, {0: PlacedOffer(0.0, "", place)}, progress)
         except AlreadyExists as error:
-            raise Conflict(zone_servers.ENTRY_IN_USE) from error
+            raise Conflict(child_entries.ENTRY_IN_USE) from error
         if not progress.below:
             await self._give_up(progress)
             if progress.ids != [server_id]:
                 raise Unavailable("The zone of this entry does not answer. Ask for another plan.")
             raise EntryStale("The child zone could not use the entry.")
         now, until = parts.clock(), opened.expires_at
-        if not await parts.engine.write(
-            lambda tx: zone_servers.settle_entry(tx, server_id, until, now)
-        ):
+        if not await parts.engine.write(lambda tx: child_entries.settle(tx, server_id, until, now)):
             await self._undo_all(progress)
             raise Unavailable(TOO_LATE)
         return Booted(boot.request.batch_id, (server_id,))

@@ -25,8 +25,8 @@ from innkeeper.engine.zones import answers, resizing
 from innkeeper.engine.zones.resizing import ForwardedResize
 from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.engine.zones.tree_request import caller_below
-from innkeeper.systems.compute import zone_servers
 from innkeeper.systems.compute.grouping import groups
+from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.zones import remote
 
 ANSWER_BYTES_MAX = 2 * 2**20

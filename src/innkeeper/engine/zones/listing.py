@@ -27,7 +27,7 @@ from innkeeper.engine.zones import links
 from innkeeper.engine.zones.known_children import KnownChild, decoded
 from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.engine.zones.tree_request import ZONE, caller_below
-from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.zones import child_rows, remote
 from innkeeper.systems.zones.child_rows import ListRow
 

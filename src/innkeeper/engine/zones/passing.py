@@ -17,10 +17,10 @@ from innkeeper.engine.zones.known_children import KnownChild
 from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.engine.zones.tree_request import TreeBoot
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import zone_servers
 from innkeeper.systems.compute.boot import definitions
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.request_resolver import RequestResolver
+from innkeeper.systems.compute.servers import zone_servers
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,8 @@ from innkeeper.engine.zones.serving import ParentRequests, own_entry
 from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.engine.zones.tree_request import TreeBoot
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import zone_servers
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.servers import servers
+from innkeeper.systems.compute.servers import servers, zone_servers
 from innkeeper.systems.zones import parents, remote
 
 Begun = PassedDown | Collection[str] | None

@@ -24,7 +24,7 @@ from innkeeper.engine.zones.booting import TreeBooter
 from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.store import periodic
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.zones import audit, remote
 
 LOG = structlog.get_logger("innkeeper.zones")

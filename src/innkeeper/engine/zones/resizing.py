@@ -20,9 +20,9 @@ from innkeeper.domain.limits import Limits
 from innkeeper.domain.zone_tree import ZoneServer
 from innkeeper.engine.zones.tree_request import ZONE
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import zone_servers
 from innkeeper.systems.compute.boot import definitions
 from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.zones import remote
 
 RESIZE, FLAVOR = "resize", "flavor"

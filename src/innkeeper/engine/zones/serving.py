@@ -30,12 +30,11 @@ from innkeeper.engine.zones.known_children import KnownChild
 from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.engine.zones.tree_request import TreeBoot
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import zone_servers
 from innkeeper.systems.compute.boot import entries as plan_entries
 from innkeeper.systems.compute.boot.entries import EntryUsed
 from innkeeper.systems.compute.grouping import groups, hints, reach
 from innkeeper.systems.compute.moves import deletions
-from innkeeper.systems.compute.servers import servers
+from innkeeper.systems.compute.servers import servers, zone_servers
 from innkeeper.systems.zones import audit, parents, remote
 from innkeeper.systems.zones.sealing import NotOurs
 

@@ -11,7 +11,7 @@ import hashlib
 from innkeeper.domain.errors import NotFound, TooLarge
 from innkeeper.entrypoints.api.image.images import visible
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import images
+from innkeeper.systems.compute.flavors import images
 
 
 async def upload(call: Call) -> Answer:

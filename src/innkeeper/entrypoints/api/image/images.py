@@ -14,7 +14,7 @@ from innkeeper.entrypoints.api.image.listing import selection
 from innkeeper.entrypoints.api.image.view import shown
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import images
+from innkeeper.systems.compute.flavors import images
 
 
 async def index(call: Call) -> Answer:

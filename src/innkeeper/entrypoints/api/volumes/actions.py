@@ -13,7 +13,7 @@ from innkeeper.entrypoints.api.request_checks import unknown_action
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.volumes import calling
 from innkeeper.entrypoints.api.volumes.volumes import FORCE_DELETE, check_metadata, deleted
-from innkeeper.systems.compute import making_volumes
+from innkeeper.systems.compute.boot import making_volumes
 from innkeeper.systems.compute.servers import force_detaching
 from innkeeper.systems.volumes import attachments, volumes
 from innkeeper.systems.volumes.attachments import NewAttachment

@@ -18,7 +18,7 @@ from innkeeper.entrypoints.api import paging
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.entrypoints.api.schema_types import FALSE_WORDS, TRUE_WORDS
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.making_volumes import VolumeContext
+from innkeeper.systems.compute.boot.making_volumes import VolumeContext
 from innkeeper.systems.volumes import volumes
 
 T = TypeVar("T")

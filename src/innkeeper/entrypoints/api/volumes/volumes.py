@@ -15,7 +15,7 @@ from innkeeper.entrypoints.api.request_checks import demand_key, project_and_use
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.volumes import calling, listing, view
 from innkeeper.entrypoints.api.volumes.schemas import HINTS_KEY
-from innkeeper.systems.compute import making_volumes
+from innkeeper.systems.compute.boot import making_volumes
 from innkeeper.systems.volumes import pages, volumes
 from innkeeper.systems.volumes.creating import NewVolume
 

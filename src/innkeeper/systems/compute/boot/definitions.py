@@ -20,9 +20,8 @@ from innkeeper.domain.ids import is_uuid
 from innkeeper.domain.images import Image
 from innkeeper.domain.placing import GroupPolicy
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs
-from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.compute.flavors import flavors, images
 from innkeeper.systems.compute.grouping import reach
 
 AMOUNT_MAX = 2**31 - 1

@@ -33,14 +33,13 @@ from innkeeper.snapshot.loader import seconds
 from innkeeper.store.queries.compute import quota_usages
 from innkeeper.store.queries.compute.quota_usages import QuotaUsage
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs, quotas
 from innkeeper.systems.compute.boot import slot_checks
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.entries import EntryStale
 from innkeeper.systems.compute.boot.entry_checks import EntryChecks
 from innkeeper.systems.compute.boot.resolved_requests import RequestKey, ResolvedRequest, key_of
-from innkeeper.systems.compute.flavors import demands, flavors
+from innkeeper.systems.compute.flavors import demands, flavors, images
 from innkeeper.systems.compute.flavors.demands import Demands
 from innkeeper.systems.compute.grouping import groups, hints
 from innkeeper.systems.compute.grouping.hints import Resolved

@@ -22,11 +22,10 @@ from innkeeper.store.queries.compute import orders, quota_usages
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import volume_orders
 from innkeeper.systems.compute.boot.decisions import DecisionRecord
 from innkeeper.systems.compute.boot.resolved_requests import ResolvedRequest
 from innkeeper.systems.compute.grouping import dedications, groups
-from innkeeper.systems.compute.servers import servers
+from innkeeper.systems.compute.servers import servers, volume_orders
 from innkeeper.systems.volumes import attachments
 from innkeeper.systems.zones import used_entries
 from innkeeper.systems.zones.used_entries import UsedEntry

@@ -14,13 +14,13 @@ from innkeeper.domain.moves import (
     Migration,
     MigrationKind,
     MigrationStatus,
+    larger,
 )
 from innkeeper.store.by_ids import Only
 from innkeeper.store.queries.compute import audit, reports_audit
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.flavors import demands, flavors
-from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
 
 _invariant = partial(Invariant, "compute")
@@ -151,7 +151,7 @@ def counted_beside(tx: Tx) -> dict[str, tuple[int, int]]:
         if server is None:
             continue
         shown = {"vcpus": server.vcpus, "memory_mb": server.memory_mb}
-        vcpus, memory_mb = moving.larger(each, shown)
+        vcpus, memory_mb = larger(each, shown)
         had = more.get(server.project_id, (0, 0))
         more[server.project_id] = (had[0] + vcpus, had[1] + memory_mb)
     return more

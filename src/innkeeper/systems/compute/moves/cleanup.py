@@ -21,10 +21,9 @@ from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder, OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import volume_orders
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import cold_migration, completion, moving
-from innkeeper.systems.compute.servers import actions, servers
+from innkeeper.systems.compute.servers import actions, servers, volume_orders
 from innkeeper.systems.compute.servers.results import Ended, Result, ResultSettings, owner_message
 from innkeeper.systems.compute.servers.servers import Failed
 from innkeeper.systems.placement import claims

@@ -27,9 +27,8 @@ from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import migrations, orders, server_actions
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import volume_orders
 from innkeeper.systems.compute.moves import moving
-from innkeeper.systems.compute.servers import actions, servers
+from innkeeper.systems.compute.servers import actions, servers, volume_orders
 from innkeeper.systems.placement import claims
 
 CARRIED = frozenset({MigrationKind.RESIZE, MigrationKind.MIGRATION})

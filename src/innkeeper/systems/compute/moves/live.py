@@ -28,12 +28,11 @@ from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import volume_orders
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.moves import cold_migration, completion, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost
 from innkeeper.systems.compute.moves.moving import Drawn, Start
-from innkeeper.systems.compute.servers import actions, servers
+from innkeeper.systems.compute.servers import actions, servers, volume_orders
 from innkeeper.systems.compute.servers.results import Result, owner_message
 
 MOVABLE = (Status.ACTIVE, Status.PAUSED)

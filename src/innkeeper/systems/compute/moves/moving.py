@@ -18,7 +18,7 @@ from typing import Any, TypedDict
 from innkeeper.domain.compute import Server, Status
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import ConsumerUuid
-from innkeeper.domain.moves import IN_FLIGHT, Initiator, Migration, Moved
+from innkeeper.domain.moves import IN_FLIGHT, Initiator, Migration, Moved, larger
 from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import migrations, quota_usages, server_actions
 from innkeeper.store.transactions import Tx
@@ -235,12 +235,3 @@ def count_down(tx: Tx, project_id: str, migration: Migration, stays: FlavorFacts
     """Decrease the quota usage from the maximum of both flavors to the flavor that remains."""
     vcpus, memory_mb = larger(migration, stays)
     quota_usages.add_usage(tx, project_id, 0, -vcpus, -memory_mb)
-
-
-def larger(migration: Migration, than: FlavorFacts) -> tuple[int, int]:
-    """Return (vcpus, MB): the maximum of a migration's flavors minus the amounts of ``than``."""
-    vcpus, memory_mb = (
-        max(migration.old_flavor[name], migration.new_flavor[name]) - than[name]
-        for name in ("vcpus", "memory_mb")
-    )
-    return vcpus, memory_mb

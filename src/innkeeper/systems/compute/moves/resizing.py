@@ -31,11 +31,10 @@ from innkeeper.domain.orders import OrderKind
 from innkeeper.store.queries.compute import migrations
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import quotas
 from innkeeper.systems.compute.boot import request_resolver, slot_checks
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.flavors import demands, flavors
+from innkeeper.systems.compute.flavors import demands, flavors, images
 from innkeeper.systems.compute.moves import completion, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost, Place
 from innkeeper.systems.compute.moves.moving import Drawn, FlavorFacts, Start

@@ -32,8 +32,7 @@ from innkeeper.store.queries.compute import hosts, orders, server_actions
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import volume_orders
-from innkeeper.systems.compute.servers import actions, servers
+from innkeeper.systems.compute.servers import actions, servers, volume_orders
 from innkeeper.systems.compute.servers.results import Result, owner_message
 from innkeeper.systems.compute.servers.servers import Failed
 from innkeeper.systems.volumes import attachments, volumes

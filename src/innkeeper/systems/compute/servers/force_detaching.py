@@ -16,8 +16,7 @@ from innkeeper.domain.volumes import Attachment, AttachOrigin, AttachStatus, Vol
 from innkeeper.store.queries.compute import orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import volume_orders
-from innkeeper.systems.compute.servers import actions, attaching
+from innkeeper.systems.compute.servers import actions, attaching, volume_orders
 from innkeeper.systems.volumes import attachments, volumes
 
 SWEEP_MAX = 100

@@ -31,7 +31,7 @@ from innkeeper.store.queries.compute import hosts, quota_usages, tree_pages
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.servers import Alive
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import volume_orders
+from innkeeper.systems.compute.servers import volume_orders
 from innkeeper.systems.placement import claims
 
 BUSYNESS = frozenset({"status", "task_state", "provider_id"})

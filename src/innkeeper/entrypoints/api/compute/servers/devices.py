@@ -20,10 +20,10 @@ from innkeeper.domain.volumes import BlockDevice, DeviceSource, VolumeRequest
 from innkeeper.engine.retry import VOLUMES
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.systems.compute import booting_volumes
+from innkeeper.systems.compute.boot import reserving_volumes
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.booting_volumes import Reserved
-from innkeeper.systems.compute.making_volumes import VolumeContext
+from innkeeper.systems.compute.boot.making_volumes import VolumeContext
+from innkeeper.systems.compute.boot.reserving_volumes import Reserved
 
 LOCAL, VOLUME = "local", "volume"
 INDEX_DIGITS_MAX = 6
@@ -123,7 +123,7 @@ async def booted(
 
     def reserve(tx: Tx, context: DecisionContext) -> Reserved:
         here = VolumeContext(context, settings)
-        return booting_volumes.reserve(
+        return reserving_volumes.reserve(
             tx, here, devices, request.server_ids, template, ids, is_repeat=request.is_repeat
         )
 
@@ -146,4 +146,4 @@ async def booted(
 
 
 async def _undo(call: Call, server_ids: Sequence[ServerId], reserved: Reserved) -> None:
-    await call.write(lambda tx: booting_volumes.undo(tx, server_ids, reserved, call.now))
+    await call.write(lambda tx: reserving_volumes.undo(tx, server_ids, reserved, call.now))

@@ -13,10 +13,9 @@ from innkeeper.domain.errors import Conflict, Invalid, QuotaExceeded, WrongState
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Migration, MigrationStatus
 from innkeeper.domain.slices import Computing
-from innkeeper.systems.compute import zone_servers
 from innkeeper.systems.compute.moves import completion, resizing
 from innkeeper.systems.compute.moves.destinations import UnknownHost
-from innkeeper.systems.compute.servers import history, power
+from innkeeper.systems.compute.servers import history, power, zone_servers
 from tests.support.clouds import reported
 from tests.support.moves import BIG_TAKES, SMALL_TAKES, Movers
 

@@ -17,10 +17,9 @@ from innkeeper.domain.keypairs import Keypair
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.store.queries.compute import orders, quota_usages, servers
 from innkeeper.store.queries.compute.quota_usages import QuotaUsage
-from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs
 from innkeeper.systems.compute.boot.drivers import scheduler_of
-from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.compute.flavors import flavors, images
 from tests.support.clouds import AGENT, IMAGE_ID, NOW, Cloud, cloud_in, faults, image, reported
 
 

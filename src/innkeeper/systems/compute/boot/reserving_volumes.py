@@ -21,8 +21,9 @@ from innkeeper.domain.ids import IdSource, ServerId
 from innkeeper.domain.volumes import Attachment, BlockDevice, DeviceSource, Volume, VolumeRequest
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import making_volumes, volume_orders
-from innkeeper.systems.compute.making_volumes import VolumeContext
+from innkeeper.systems.compute.boot import making_volumes
+from innkeeper.systems.compute.boot.making_volumes import VolumeContext
+from innkeeper.systems.compute.servers import volume_orders
 from innkeeper.systems.volumes import attachments, volumes
 from innkeeper.systems.volumes.attachments import NewAttachment
 

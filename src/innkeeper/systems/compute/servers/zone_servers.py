@@ -11,30 +11,25 @@ from dataclasses import replace
 from datetime import datetime
 
 from innkeeper.domain.compute import UNLIMITED
-from innkeeper.domain.errors import Conflict, QuotaExceeded
+from innkeeper.domain.errors import QuotaExceeded
 from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.limits import Limits
-from innkeeper.domain.moves import COUNTED_TWICE, MigrationKind
+from innkeeper.domain.moves import COUNTED_TWICE, MigrationKind, larger
 from innkeeper.domain.zone_tree import HeldServer, ZoneServer, ZoneServerState, payer_of
 from innkeeper.store import by_ids
 from innkeeper.store.queries.compute import migrations, quota_usages, tree_servers
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.accounts import quotas
-from innkeeper.systems.compute.boot.entries import EntryStale, EntryUsed
 from innkeeper.systems.compute.grouping import groups
-from innkeeper.systems.compute.moves import moving
-from innkeeper.systems.zones import remote, used_entries
+from innkeeper.systems.zones import remote
 
 UNDECIDED = (ZoneServerState.BUILDING, ZoneServerState.UNDOING)
 
 # Queries that are re-exported unchanged.
 own_of_batch = tree_servers.of_batch
 deleted_of_batch = tree_servers.deleted_of_batch
-
-
-ENTRY_IN_USE = "Another request is using this entry of a build plan. Send the request again later."
 
 
 def begin(tx: Tx, servers: Sequence[ZoneServer], default: Limits) -> None:
@@ -196,7 +191,7 @@ def _during_resizes(tx: Tx, found: Sequence[HeldServer]) -> list[HeldServer]:
     for part in by_ids.parts(shapes):
         for each in migrations.open_ones(tx, part):
             if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
-                more[each.server_uuid] = moving.larger(each, shapes[each.server_uuid])
+                more[each.server_uuid] = larger(each, shapes[each.server_uuid])
     return [_with_more(each, *more.get(each.uuid, (0, 0))) for each in found]
 
 
@@ -214,34 +209,3 @@ def _held(server: ZoneServer) -> HeldServer:
         server.memory_mb,
         server.state in UNDECIDED,
     )
-
-
-def demand_unused(tx: Tx, server_id: ServerId) -> None:
-    """Raise an error if a child zone's build plan entry may not make the server with this id.
-
-    Raises :class:`EntryUsed` if the server was already made. Raises :class:`EntryStale` while the
-    server is being undone. Raises :class:`Conflict` while another request uses the entry.
-    """
-    found = remote.get(tx, server_id)
-    if found is not None and found.state == ZoneServerState.BUILDING:
-        raise Conflict(ENTRY_IN_USE)
-    if found is not None and found.state == ZoneServerState.UNDOING:
-        raise EntryStale("The server of the entry is being undone.")
-    if found is not None or used_entries.used(tx, [server_id]):
-        raise EntryUsed(server_id)
-
-
-def settle_entry(tx: Tx, server_id: ServerId, until: datetime, now: datetime) -> bool:
-    """Decide that the server of a child zone's build plan entry stays.
-
-    Return False if the server is already being undone. From now on, the entry counts as used until
-    the entry expires, even if the server is deleted.
-    """
-    remote.decide(tx, [server_id])
-    remote.settle(tx, [server_id], now)
-    found = remote.get(tx, server_id)
-    if found is None or found.state == ZoneServerState.UNDOING:
-        return False
-    # The entry made the server, even if the user is already deleting this server.
-    used_entries.use(tx, server_id, server_id, until)
-    return True

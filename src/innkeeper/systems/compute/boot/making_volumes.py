@@ -21,9 +21,9 @@ from innkeeper.domain.volumes import SourceImage, Volume, VolumeRequest, VolumeS
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.queries.compute import orders
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import images, volume_orders
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.servers import force_detaching
+from innkeeper.systems.compute.flavors import images
+from innkeeper.systems.compute.servers import force_detaching, volume_orders
 from innkeeper.systems.volumes import choosing, creating, volumes
 from innkeeper.systems.volumes import types as volume_types
 from innkeeper.systems.volumes.creating import CreatedVolume, NewVolume, VolumeBatch
