@@ -282,7 +282,7 @@ class Leasing(RuleBasedStateMachine):
 
     @rule()
     def heal(self) -> None:
-        for uuid, failed in self.world.operator.sick().items():
+        for uuid, failed in self.world.operator.failed_hosts().items():
             lease = self.world.lease(uuid)
             expected = self.healed(lease)
             self.world.operator.heal_one(uuid, failed)

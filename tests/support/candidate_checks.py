@@ -24,7 +24,7 @@ from tests.support.dedicated import (
     said_of,
 )
 from tests.support.pcloud_operator import ALLOWED, PcloudOperator
-from tests.support.pcloud_views import shown, shown_runs
+from tests.support.pcloud_views import shown, shown_billing_periods
 from tests.support.worlds import Row, World, may_take, named, takes_unasked
 
 NEEDS = {"VCPU": SMALL.vcpus, "MEMORY_MB": SMALL.memory_mb, "DISK_GB": SMALL.disk_gb}
@@ -123,7 +123,7 @@ class CandidateChecks:
 
     def _judge_views(self, seen: World) -> None:
         """Check I7: no user sees a machine's name, and aggregates show the true state."""
-        output = [shown(self.operator, self._projects), shown_runs(self.operator, seen)]
+        output = [shown(self.operator, self._projects), shown_billing_periods(self.operator, seen)]
         output += [(each["fault"] or {}).get("message", "") for each in seen.servers.values()]
         assert not [each for each in output if MARK in each]
         said = self.operator.metadata()

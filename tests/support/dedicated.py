@@ -25,7 +25,7 @@ def broken(seen: World) -> list[str]:
         *_dedications(seen),
         *_servers(seen),
         *_ratios(seen),
-        *_runs(seen),
+        *_billing_periods(seen),
     ]
     return sorted(found)
 
@@ -128,9 +128,9 @@ def ratios_of(pcloud: Row) -> dict[str, float]:
     return {name: pcloud[column] for name, column in RATIOS.items() if pcloud[column] is not None}
 
 
-def _runs(seen: World) -> Iterator[str]:
-    """Check that each allocated host, and no other, has one billed run of its owner."""
-    running = Counter(_run(each) for each in seen.runs if each["ended_at"] is None)
+def _billing_periods(seen: World) -> Iterator[str]:
+    """Check that each allocated host, and no other, has one open billing period of its owner."""
+    running = Counter(_billed(each) for each in seen.billing_periods if each["ended_at"] is None)
     expected = Counter(
         (
             host_id,
@@ -143,11 +143,11 @@ def _runs(seen: World) -> Iterator[str]:
         if not each["is_replaced"] or each["units"]
     )
     if running != expected:
-        yield f"runs are {running}, and not {expected}"
+        yield f"billing periods are {running}, and not {expected}"
     spans: dict[int, list[tuple[datetime, datetime]]] = {}
-    for run in seen.runs:
-        ended = NEVER if run["ended_at"] is None else run["ended_at"]
-        spans.setdefault(run["host_id"], []).append((run["started_at"], ended))
+    for period in seen.billing_periods:
+        ended = NEVER if period["ended_at"] is None else period["ended_at"]
+        spans.setdefault(period["host_id"], []).append((period["started_at"], ended))
     for host_id, mine in spans.items():
         mine.sort()
         for (start, stop), (later, _) in itertools.pairwise(mine):
@@ -155,9 +155,9 @@ def _runs(seen: World) -> Iterator[str]:
                 yield f"host {host_id} is paid for twice at once: {mine}"
 
 
-def _run(run: Row) -> tuple[Any, ...]:
+def _billed(period: Row) -> tuple[Any, ...]:
     keys = ("host_id", "pcloud_uuid", "project_id", "host_name", "units")
-    return tuple(run[key] for key in keys)
+    return tuple(period[key] for key in keys)
 
 
 def overdrawn(before: World, after: World, limits: Mapping[str, int]) -> list[str]:

@@ -25,7 +25,7 @@ from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.leases import audit, events, freepool, healing, leases, preemption
 from innkeeper.systems.leases.context import LeaseContext
-from innkeeper.systems.leases.healing import Sick
+from innkeeper.systems.leases.healing import FailedHosts
 from innkeeper.systems.leases.resource_types import slots
 from innkeeper.systems.leases.resource_types.catalogue import BUILT_IN
 from tests.support.clouds import UNLIMITED
@@ -90,15 +90,15 @@ class LeaseOperator:
             lambda tx: hosts.change_service(tx, hosts.by_name(tx, name), wanted, self.now)
         )
 
-    def sick(self) -> Mapping[str, frozenset[int]]:
+    def failed_hosts(self) -> Mapping[str, frozenset[int]]:
         """Return the leases to heal, each with its failed hosts."""
         context = self.context()
-        found: Sick = self.cloud.read(lambda tx: healing.look(tx, context))
+        found: FailedHosts = self.cloud.read(lambda tx: healing.look(tx, context))
         return found.leases
 
     def heal(self) -> int:
         """Heal all leases that need it. Return how many were changed."""
-        return sum(self.heal_one(uuid, failed) for uuid, failed in self.sick().items())
+        return sum(self.heal_one(uuid, failed) for uuid, failed in self.failed_hosts().items())
 
     def heal_one(self, uuid: str, failed: frozenset[int]) -> bool:
         """Heal a lease. Return whether it was changed."""

@@ -66,18 +66,18 @@ def _line(**values: Any) -> Plant:
     )
 
 
-def _run(**values: Any) -> Plant:
+def _period(**values: Any) -> Plant:
     return lambda tx, _: tx.execute(pclouds.billing_periods.update().values(**values))
 
 
-def _runs_too(name: str) -> Plant:
+def _billed_too(name: str) -> Plant:
     return lambda tx, _: tx.execute(
         pclouds.billing_periods.insert(), {**RUN, "host_id": hosts.by_name(tx, name).id}
     )
 
 
 def _replaced(units: int, ended_at: datetime | None = None) -> Plant:
-    """Replace the host, and set the end of its run."""
+    """Replace the host, and set the end of its billing period."""
 
     def plant(tx: Tx, _: Any) -> None:
         tx.execute(pclouds.pcloud_hosts.update().values(is_replaced=True, units=units))
@@ -195,8 +195,8 @@ FAULTS: Mapping[str, Fault] = {
         "host h0 is in no pcloud, but has the ratios of a pcloud",
         _host("h0", kept_ratios=HALF),
     ),
-    "paid twice": Fault("wrong-run", "host h1 has 2 open billing periods", _runs_too("h1")),
-    "paid after its release": Fault("wrong-run", "is billed, but should not be", _runs_too("h0")),
+    "paid twice": Fault("wrong-run", "host h1 has 2 open billing periods", _billed_too("h1")),
+    "paid after its release": Fault("wrong-run", "is billed, but should not be", _billed_too("h0")),
     "paid after it was replaced": Fault("wrong-run", "is billed, but should not be", _replaced(0)),
     "replaced, with units, and not paid": Fault(
         "wrong-run", "host h1 has 0 open billing periods", _replaced(1, ended_at=NOW)
@@ -204,22 +204,22 @@ FAULTS: Mapping[str, Fault] = {
     "paid for another pcloud": Fault(
         "wrong-run",
         f"as {_paid_as('a', OTHER, 1, 'project')}, but should be billed as {RIGHT}",
-        _run(pcloud_uuid=OTHER),
+        _period(pcloud_uuid=OTHER),
     ),
     "paid by another project": Fault(
         "wrong-run",
         f"as {_paid_as('a', PCLOUD, 1, 'other')}, but should be billed as {RIGHT}",
-        _run(project_id="other"),
+        _period(project_id="other"),
     ),
     "paid under another name": Fault(
         "wrong-run",
         f"as {_paid_as('b', PCLOUD, 1, 'project')}, but should be billed as {RIGHT}",
-        _run(host_name="b"),
+        _period(host_name="b"),
     ),
     "paid with other units": Fault(
         "wrong-run",
         f"as {_paid_as('a', PCLOUD, 9, 'project')}, but should be billed as {RIGHT}",
-        _run(units=9),
+        _period(units=9),
     ),
 }
 """The faults by description. Each is planted in a cloud that has no other fault."""

@@ -51,7 +51,7 @@ def shown(operator: PcloudOperator, projects: Sequence[str]) -> str:
     return json.dumps(operator.cloud.read(look), default=str)
 
 
-def shown_runs(operator: PcloudOperator, seen: World) -> str:
+def shown_billing_periods(operator: PcloudOperator, seen: World) -> str:
     """Return the billed runs of hosts as the API shows them."""
     reported = [
         BillingPeriod(**{key: each[key] for key in BillingPeriod.__slots__}) for each in seen.runs

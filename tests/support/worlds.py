@@ -65,7 +65,7 @@ class World:
     orders: Mapping[str, int]
     alternates: Mapping[str, tuple[str, ...]]
     lines: Mapping[int, Mapping[str, Line]]
-    runs: tuple[Row, ...]
+    billing_periods: tuple[Row, ...]
 
     def by_name(self, name: str) -> Row:
         """Return the host with this name."""
@@ -189,7 +189,7 @@ def world(tx: Tx) -> World:
             if each["kind"] == "build"
         },
         lines=_lines(tx),
-        runs=tuple(_rows(tx, pclouds.billing_periods)),
+        billing_periods=tuple(_rows(tx, pclouds.billing_periods)),
     )
 
 

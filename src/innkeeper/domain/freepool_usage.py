@@ -23,7 +23,7 @@ TOTAL = ""
 
 
 @dataclass(frozen=True, slots=True)
-class FreepoolRun:
+class FreepoolPeriod:
     """A period in which a host was in the freepool, or was reserved, wholly or in slots."""
 
     host_name: str
@@ -93,61 +93,64 @@ def intersection(first: Sequence[Window], second: Sequence[Window]) -> list[Wind
 
 
 def report(
-    period: Window, runs: Sequence[FreepoolRun], servers: Sequence[ServerTime], group_by: str
+    within: Window, periods: Sequence[FreepoolPeriod], servers: Sequence[ServerTime], group_by: str
 ) -> dict[str, Hours]:
-    """Return the hours in a period by group; the hours of everything have the key ``TOTAL``."""
+    """Return the hours within a window by group; the hours of everything have the key ``TOTAL``."""
     counted = _Counted(group_by)
     by_host: dict[str, list[ServerTime]] = defaultdict(list)
     for server in servers:
         by_host[server.host_name].append(server)
-    of_hosts: dict[str, list[FreepoolRun]] = defaultdict(list)
-    for run in runs:
-        of_hosts[run.host_name].append(run)
+    of_hosts: dict[str, list[FreepoolPeriod]] = defaultdict(list)
+    for period in periods:
+        of_hosts[period.host_name].append(period)
     for host, present in of_hosts.items():
-        _count_host(counted, period, present, by_host[host])
+        _count_host(counted, within, present, by_host[host])
     return counted.done()
 
 
 def _count_host(
-    counted: _Counted, period: Window, runs: Sequence[FreepoolRun], servers: Sequence[ServerTime]
+    counted: _Counted,
+    within: Window,
+    periods: Sequence[FreepoolPeriod],
+    servers: Sequence[ServerTime],
 ) -> None:
     """Add the hours of one host."""
-    of_reservations = [each for each in runs if each.reservation_uuid is not None]
-    there = merged(_clipped(each, period) for each in runs if each.reservation_uuid is None)
-    reserved = intersection(there, merged(_clipped(each, period) for each in of_reservations))
-    in_use = merged(_clipped(each, period) for each in servers)
-    name = runs[0].host_name
+    of_reservations = [each for each in periods if each.reservation_uuid is not None]
+    there = merged(_clipped(each, within) for each in periods if each.reservation_uuid is None)
+    reserved = intersection(there, merged(_clipped(each, within) for each in of_reservations))
+    in_use = merged(_clipped(each, within) for each in servers)
+    name = periods[0].host_name
     for window in there:
         counted.add("available_host_hours", window, None, name)
         counted.add("unreserved_host_hours", window, None, name)
     for window in reserved:
         counted.add("unreserved_host_hours", window, None, name, times=-1)
-    for run in of_reservations:
-        window = _clipped(run, period)
-        kind = "host" if run.is_whole else "slot"
-        counted.add(f"reserved_{kind}_hours", window, run.project_id, name, times=run.units)
-        for used in _used(run, window, servers, in_use):
-            counted.add(f"used_{kind}_hours", used, run.project_id, name)
+    for period in of_reservations:
+        window = _clipped(period, within)
+        kind = "host" if period.is_whole else "slot"
+        counted.add(f"reserved_{kind}_hours", window, period.project_id, name, times=period.units)
+        for used in _used(period, window, servers, in_use):
+            counted.add(f"used_{kind}_hours", used, period.project_id, name)
 
 
 def _used(
-    run: FreepoolRun, window: Window, servers: Sequence[ServerTime], in_use: Sequence[Window]
+    period: FreepoolPeriod, window: Window, servers: Sequence[ServerTime], in_use: Sequence[Window]
 ) -> Iterator[Window]:
     """Yield the times at which a reserved host had any server.
 
     For slots, yield the time of each server.
     """
-    if run.is_whole:
+    if period.is_whole:
         yield from intersection([window], in_use)
         return
     for each in servers:
-        if each.flavor_id == run.reservation_uuid:
+        if each.flavor_id == period.reservation_uuid:
             yield from intersection([window], [_clipped(each, window)])
 
 
-def _clipped(run: FreepoolRun | ServerTime, period: Window) -> Window:
-    end = period.end if run.ended_at is None else min(run.ended_at, period.end)
-    return Window(max(run.started_at, period.start), end)
+def _clipped(period: FreepoolPeriod | ServerTime, within: Window) -> Window:
+    end = within.end if period.ended_at is None else min(period.ended_at, within.end)
+    return Window(max(period.started_at, within.start), end)
 
 
 class _Counted:

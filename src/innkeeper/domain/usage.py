@@ -12,17 +12,17 @@ SECONDS_PER_HOUR = 3600
 def hours_between(
     began_at: datetime, ended_at: datetime | None, start: datetime, stop: datetime
 ) -> float:
-    """Return how many hours a run lasted between ``start`` and ``stop``.
+    """Return how many hours a period lasted between ``start`` and ``stop``.
 
-    ``ended_at`` is ``None`` if the run has not ended.
+    ``ended_at`` is ``None`` if the period has not ended.
     """
     end = stop if ended_at is None else min(ended_at, stop)
     return max(0.0, (end - max(began_at, start)).total_seconds() / SECONDS_PER_HOUR)
 
 
 @dataclass(frozen=True, slots=True)
-class ServerRun:
-    """The facts about a server that usage reports need."""
+class ServerPeriod:
+    """The time from the launch of a server to its deletion, with the facts that reports need."""
 
     row: int
     uuid: str
@@ -53,13 +53,13 @@ class ServerUsage:
     disk_gb_hours: float = 0.0
 
 
-def total(runs: Sequence[ServerRun], start: datetime, stop: datetime) -> ServerUsage:
-    """Add up the usage of these runs between ``start`` and ``stop``."""
-    hours = [run.hours_in(start, stop) for run in runs]
-    pairs = list(zip(runs, hours, strict=True))
+def total(periods: Sequence[ServerPeriod], start: datetime, stop: datetime) -> ServerUsage:
+    """Add up the usage of these periods between ``start`` and ``stop``."""
+    hours = [period.hours_in(start, stop) for period in periods]
+    pairs = list(zip(periods, hours, strict=True))
     return ServerUsage(
         hours=sum(hours),
-        vcpu_hours=sum(run.vcpus * each for run, each in pairs),
-        memory_mb_hours=sum(run.memory_mb * each for run, each in pairs),
-        disk_gb_hours=sum(run.disk_gb * each for run, each in pairs),
+        vcpu_hours=sum(period.vcpus * each for period, each in pairs),
+        memory_mb_hours=sum(period.memory_mb * each for period, each in pairs),
+        disk_gb_hours=sum(period.disk_gb * each for period, each in pairs),
     )

@@ -8,7 +8,7 @@ import pytest
 
 from innkeeper.domain.freepool_usage import (
     TOTAL,
-    FreepoolRun,
+    FreepoolPeriod,
     Hours,
     ServerTime,
     intersection,
@@ -31,14 +31,14 @@ def window(start: float, end: float) -> Window:
 PERIOD = window(0, 24)
 
 
-def member(host: str, start: float = -100, end: float | None = None) -> FreepoolRun:
-    return FreepoolRun(host, None, None, True, 1, at(start), None if end is None else at(end))
+def member(host: str, start: float = -100, end: float | None = None) -> FreepoolPeriod:
+    return FreepoolPeriod(host, None, None, True, 1, at(start), None if end is None else at(end))
 
 
-def held(host: str, start: float, end: float | None, units: int | None = None) -> FreepoolRun:
+def held(host: str, start: float, end: float | None, units: int | None = None) -> FreepoolPeriod:
     """A whole host, or so many slots, of the project lab."""
     until = None if end is None else at(end)
-    return FreepoolRun(host, "r", "lab", units is None, units or 1, at(start), until)
+    return FreepoolPeriod(host, "r", "lab", units is None, units or 1, at(start), until)
 
 
 def server(host: str, start: float, end: float | None, flavor: str = "r") -> ServerTime:
@@ -60,23 +60,23 @@ def test_a_reserved_host_is_used_while_it_has_any_server() -> None:
 
 
 def test_slots_count_each_server_of_the_reservation() -> None:
-    runs = [member("a"), held("a", 12, None, units=3)]
+    periods = [member("a"), held("a", 12, None, units=3)]
     servers = [server("a", 0, 18), server("a", 12, None), server("a", 12, None, "other")]
-    total = report(PERIOD, runs, servers, "project")[TOTAL]
+    total = report(PERIOD, periods, servers, "project")[TOTAL]
     assert (total.reserved_slot_hours, total.used_slot_hours, total.idle_slot_hours) == (36, 18, 18)
     assert (total.available_host_hours, total.unreserved_host_hours) == (24, 12)
     assert total.reserved_host_hours == 0
 
 
 def test_hours_of_days_and_hosts_add_up() -> None:
-    runs = [member("a"), member("b", 6, 12), held("a", -5, 20), held("b", 6, 7)]
+    periods = [member("a"), member("b", 6, 12), held("a", -5, 20), held("b", 6, 7)]
     servers = [server("a", 10, 14), server("b", 0, 100)]
-    days = report(PERIOD, runs, servers, "day")
+    days = report(PERIOD, periods, servers, "day")
     assert list(days) == [TOTAL, "2030-01-01", "2030-01-02"]
     assert (days["2030-01-01"].reserved_host_hours, days["2030-01-02"].reserved_host_hours) == (
         *(13, 8),
     )
-    hosts = report(PERIOD, runs, servers, "host")
+    hosts = report(PERIOD, periods, servers, "host")
     assert (hosts["a"].used_host_hours, hosts["b"].used_host_hours) == (4, 1)
     assert hosts["b"].available_host_hours == 6
     for found in (days, hosts):

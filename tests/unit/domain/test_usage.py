@@ -6,15 +6,15 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from innkeeper.domain.usage import ServerRun, total
+from innkeeper.domain.usage import ServerPeriod, total
 
 NOON = datetime(2030, 1, 1, 12)  # noqa: DTZ001 - the house's times have no zone
 HOUR = timedelta(hours=1)
 
 
-def run(launched: int | None, deleted: int | None) -> ServerRun:
+def period(launched: int | None, deleted: int | None) -> ServerPeriod:
     """A server of 2 processors, 512 MB and 10 GB, in hours after noon."""
-    return ServerRun(
+    return ServerPeriod(
         row=1,
         uuid="a",
         name="a",
@@ -43,11 +43,11 @@ def run(launched: int | None, deleted: int | None) -> ServerRun:
     ],
 )
 def test_hours_within_a_window(launched: int | None, deleted: int | None, hours: float) -> None:
-    assert run(launched, deleted).hours_in(NOON, NOON + 4 * HOUR) == hours
+    assert period(launched, deleted).hours_in(NOON, NOON + 4 * HOUR) == hours
 
 
 def test_sums() -> None:
-    added = total([run(0, 1), run(1, None), run(None, None)], NOON, NOON + 4 * HOUR)
+    added = total([period(0, 1), period(1, None), period(None, None)], NOON, NOON + 4 * HOUR)
     assert (added.hours, added.vcpu_hours) == (4, 8)
     assert (added.memory_mb_hours, added.disk_gb_hours) == (2048, 40)
     assert total([], NOON, NOON).hours == 0

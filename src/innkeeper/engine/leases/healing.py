@@ -24,7 +24,7 @@ from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.leases import healing
 from innkeeper.systems.leases.context import LeaseContext
-from innkeeper.systems.leases.healing import Sick
+from innkeeper.systems.leases.healing import FailedHosts
 
 LOG = structlog.get_logger("innkeeper.leases")
 TASK = "lease_healing"
@@ -54,21 +54,21 @@ class LeaseHealing:
         """Heal the leases for which something has changed. Return how many were changed."""
         context = self._context()
         with self._store.read() as tx:
-            sick = healing.look(tx, context)
-        due = self._due(sick, context)
+            found = healing.look(tx, context)
+        due = self._due(found, context)
         if not due or not self._writer.submit_and_wait(Write(self._take_turn), TIMEOUT_S):
             return 0
         return sum(self._heal(uuid, failed) for uuid, failed in due[:LEASES_AT_ONCE])
 
-    def _due(self, sick: Sick, context: LeaseContext) -> list[tuple[str, frozenset[int]]]:
+    def _due(self, found: FailedHosts, context: LeaseContext) -> list[tuple[str, frozenset[int]]]:
         """Return the leases to heal now, each with its failed hosts."""
         now = context.now
-        self._silent_since = {each: self._silent_since.get(each, now) for each in sick.silent}
+        self._silent_since = {each: self._silent_since.get(each, now) for each in found.silent}
         patience = timedelta(seconds=context.service_down_time_s)
         doubtful = {host for host, since in self._silent_since.items() if now - since < patience}
-        self._tried = {uuid: each for uuid, each in self._tried.items() if uuid in sick.leases}
+        self._tried = {uuid: each for uuid, each in self._tried.items() if uuid in found.leases}
         due = []
-        for uuid, hosts in sick.leases.items():
+        for uuid, hosts in found.leases.items():
             failed, tried = hosts - doubtful, self._tried.get(uuid)
             is_new = tried is None or tried[0] != failed
             is_doubtful = bool(hosts) and not failed

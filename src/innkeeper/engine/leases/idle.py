@@ -50,7 +50,7 @@ class IdleLeases:
             ended += self._writer.submit_and_wait(end, TIMEOUT_S)
         return ended
 
-    def _look(self, tx: Tx) -> idle.IdleLook | None:
+    def _look(self, tx: Tx) -> idle.IdleCheck | None:
         if not periodic.take_turn(tx, TASK, PERIOD_S, self._clock()):
             return None
         return idle.look(tx, self._after, self._context())

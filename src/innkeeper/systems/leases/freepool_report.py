@@ -12,16 +12,17 @@ from innkeeper.store.transactions import Tx
 
 PERIOD_MAX = timedelta(days=366)
 ROWS_MAX = 50_000
-"""The maximum number of runs that one report reads, and the maximum number of servers."""
+"""The maximum number of freepool periods that one report reads, and the maximum number of servers."""
 PIECES_MAX = 500_000
-"""For hours grouped by day: the maximum number of runs times the number of days."""
+"""For hours grouped by day: the maximum number of freepool periods times the number of days."""
 TOO_LONG = "The period has too many {what} for one report. Choose a shorter period."
 
 
 def of_period(tx: Tx, period: Window, group_by: str) -> dict[str, Hours]:
     """Return the hours of hosts and slots in a period, by group.
 
-    Raises :class:`Invalid` if the period is too long, or contains too many runs or servers.
+    Raises :class:`Invalid` if the period is too long, or has too many freepool periods or
+    servers.
     """
     if period.end - period.start > PERIOD_MAX:
         raise Invalid(f"A period has at most {PERIOD_MAX.days} days.")

@@ -31,7 +31,7 @@ CALM_MIN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Sick:
+class FailedHosts:
     """The leases to heal by uuid, with the failed hosts that each lease holds.
 
     ``silent`` has the failed hosts whose agents are silent. Nothing else is known to be wrong with
@@ -42,7 +42,7 @@ class Sick:
     silent: frozenset[int]
 
 
-def look(tx: Tx, context: LeaseContext) -> Sick:
+def look(tx: Tx, context: LeaseContext) -> FailedHosts:
     """Return the leases that hold failed hosts, and the leases whose failed hosts may be back."""
     down = healing_rows.unusable(tx, context.seen_since)
     minutes = context.leasing.lease_healing_interval_min
@@ -51,7 +51,7 @@ def look(tx: Tx, context: LeaseContext) -> Sick:
     found = {uuid: frozenset(hosts) for uuid, hosts in held.items()}
     for uuid in healing_rows.flagged(tx, context.now - _calm(context)):
         found.setdefault(uuid, frozenset())
-    return Sick(found, frozenset(host for host, is_silent in down.items() if is_silent))
+    return FailedHosts(found, frozenset(host for host, is_silent in down.items() if is_silent))
 
 
 def _calm(context: LeaseContext) -> timedelta:

@@ -24,7 +24,7 @@ LEASES_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class IdleLook:
+class IdleCheck:
     """Leases to end, and the row after which the next check continues. Row 0 is the beginning."""
 
     expired: tuple[str, ...]
@@ -39,7 +39,7 @@ def is_any(tx: Tx) -> bool:
     return bool(idle.candidates(tx, after=0, most=1))
 
 
-def look(tx: Tx, after: int, context: LeaseContext, most: int = LEASES_AT_ONCE) -> IdleLook:
+def look(tx: Tx, after: int, context: LeaseContext, most: int = LEASES_AT_ONCE) -> IdleCheck:
     """Record which of the next active leases are in use, and return the leases to end.
 
     A notification warns about each lease that is newly found unused. A lease is in use while
@@ -57,7 +57,7 @@ def look(tx: Tx, after: int, context: LeaseContext, most: int = LEASES_AT_ONCE) 
     for each in fresh:
         notifications.add(tx, notifications.IDLE, each, context)
     expired = tuple(each.uuid for each in unused if _is_expired(each, context))
-    return IdleLook(expired, rows[-1] if len(rows) == most else 0)
+    return IdleCheck(expired, rows[-1] if len(rows) == most else 0)
 
 
 def end(tx: Tx, uuid: str, context: LeaseContext) -> bool:

@@ -82,7 +82,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
         yield ORPHAN.broken(name, f"aggregate {name} belongs to no existing {kind}")
     yield from _of_servers(tx)
     yield from _of_ratios(tx)
-    yield from _of_runs(tx)
+    yield from _of_billing_periods(tx)
 
 
 def _meant(each: Dedicated) -> tuple[str | None, str | None]:
@@ -143,7 +143,7 @@ def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
             )
 
 
-def _of_runs(tx: Tx) -> Iterator[Finding]:
+def _of_billing_periods(tx: Tx) -> Iterator[Finding]:
     periods, due = audit.open_periods(tx)
     for host_id, (machine, meant) in sorted(due.items()):
         found = periods.get(host_id, [])

@@ -285,7 +285,7 @@ def rename(
         return member
     _demand_name(tx, pcloud, name)
     pcloud_hosts.change(tx, member.host_id, name=name)
-    pcloud_hosts.rename_run(tx, member.host_id, name)
+    pcloud_hosts.rename_in_billing_period(tx, member.host_id, name)
     members.dedicate(tx, pcloud, member, context.now)
     members.record(tx, pcloud, "rename", context, host_name=name, detail=f"was {member.name}")
     return _reloaded(tx, member)

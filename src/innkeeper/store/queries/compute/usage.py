@@ -6,7 +6,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from innkeeper.domain.usage import ServerRun
+from innkeeper.domain.usage import ServerPeriod
 from innkeeper.store import records
 from innkeeper.store.tables.compute import servers
 from innkeeper.store.transactions import Tx
@@ -20,11 +20,11 @@ def in_window(
     project_id: str | None,
     after_row: int,
     limit: int | None,
-) -> list[ServerRun]:
+) -> list[ServerPeriod]:
     """Return the servers that ran between ``start`` and ``stop``, oldest first."""
     query = (
         sa.select(
-            *records.columns(servers, ServerRun, row=servers.c.id, flavor_name=servers.c.flavor)
+            *records.columns(servers, ServerPeriod, row=servers.c.id, flavor_name=servers.c.flavor)
         )
         .where(sa.or_(servers.c.deleted_at.is_(None), servers.c.deleted_at > start))
         .where(servers.c.launched_at < stop)
@@ -36,7 +36,7 @@ def in_window(
     if limit is not None:
         query = query.limit(limit)
     return [
-        ServerRun(row, uuid, name, project, flavor["name"], *rest)
+        ServerPeriod(row, uuid, name, project, flavor["name"], *rest)
         for row, uuid, name, project, flavor, *rest in tx.execute(query)
     ]
 

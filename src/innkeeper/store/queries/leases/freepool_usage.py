@@ -1,7 +1,7 @@
 """Records of how long hosts were in the freepool, and how long reservations had them.
 
-A *run* has no end until the host is returned. Holds are about the present and the future. Runs are
-about the past, and outlive the host and the lease.
+A period has no end until the host is returned. Holds are about the present and the future.
+Periods are about the past, and outlive the host and the lease.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from innkeeper.domain.freepool_usage import FreepoolRun, ServerTime
+from innkeeper.domain.freepool_usage import FreepoolPeriod, ServerTime
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import hosts, servers
@@ -69,20 +69,20 @@ def leave(tx: Tx, host_id: int, now: datetime) -> None:
     tx.execute(those.where(freepool_runs.c.ended_at.is_(None)).values(ended_at=now))
 
 
-def between(tx: Tx, start: datetime, stop: datetime, most: int) -> list[FreepoolRun]:
-    """Return at most ``most`` runs that overlap a period, ordered by their beginnings.
+def between(tx: Tx, start: datetime, stop: datetime, most: int) -> list[FreepoolPeriod]:
+    """Return at most ``most`` periods that overlap a window, ordered by their beginnings.
 
-    A run is the time that a host was in the freepool, or that a reservation had the host.
+    A period is the time that a host was in the freepool, or that a reservation had the host.
     """
     ended = freepool_runs.c.ended_at
     query = (
-        sa.select(*records.columns(freepool_runs, FreepoolRun))
+        sa.select(*records.columns(freepool_runs, FreepoolPeriod))
         .where(freepool_runs.c.started_at < stop)
         .where(sa.or_(ended.is_(None), ended > start))
         .order_by(freepool_runs.c.id)
         .limit(most)
     )
-    return [FreepoolRun(*row) for row in tx.execute(query)]
+    return [FreepoolPeriod(*row) for row in tx.execute(query)]
 
 
 def server_times(

@@ -196,7 +196,7 @@ def end_billing(tx: Tx, host_ids: Collection[int], now: datetime) -> None:
     by_ids.run(tx, ending.values(ended_at=moment), host_ids)
 
 
-def rename_run(tx: Tx, host_id: int, name: str) -> None:
+def rename_in_billing_period(tx: Tx, host_id: int, name: str) -> None:
     """Update a host's name in its open billing period."""
     tx.execute(
         billing_periods.update()

@@ -13,7 +13,7 @@ from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Action, ActionEvent, ActionName
 from innkeeper.domain.orders import OrderStatus
-from innkeeper.domain.usage import ServerRun
+from innkeeper.domain.usage import ServerPeriod
 from innkeeper.store.queries.compute import orders, server_actions, usage
 from innkeeper.store.queries.compute.orders import OrderRecord
 from innkeeper.store.transactions import Tx
@@ -98,7 +98,7 @@ def _event(order: OrderRecord) -> ActionEvent:
     )
 
 
-def server_runs(
+def server_periods(
     tx: Tx,
     start: datetime,
     stop: datetime,
@@ -106,7 +106,7 @@ def server_runs(
     project_id: str | None,
     marker: str | None,
     limit: int | None,
-) -> list[ServerRun]:
+) -> list[ServerPeriod]:
     """Return the servers that ran between two times, after the server with the uuid ``marker``.
 
     A ``project_id`` of ``None`` means all projects. A ``limit`` of ``None`` means no limit.

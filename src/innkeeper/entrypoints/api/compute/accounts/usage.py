@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.usage import ServerRun, total
+from innkeeper.domain.usage import ServerPeriod, total
 from innkeeper.entrypoints.api.compute.links import next_page
 from innkeeper.entrypoints.api.compute.timestamps import micros
 from innkeeper.entrypoints.api.paging import limit_of
@@ -27,10 +27,10 @@ class UsageOptions:
 async def index(call: Call) -> Answer:
     """List the usage of all projects in a period."""
     start, stop = window(call)
-    runs = await _runs(call, start, stop, None)
-    by_project: dict[str, list[ServerRun]] = {}
-    for run in runs:
-        by_project.setdefault(run.project_id, []).append(run)
+    periods = await _periods(call, start, stop, None)
+    by_project: dict[str, list[ServerPeriod]] = {}
+    for period in periods:
+        by_project.setdefault(period.project_id, []).append(period)
     is_detailed = call.last("detailed") == "1"
     body: dict[str, Any] = {
         "tenant_usages": [
@@ -38,7 +38,7 @@ async def index(call: Call) -> Answer:
             for project_id, mine in by_project.items()
         ]
     }
-    _link(call, body, "tenant_usages_links", "os-simple-tenant-usage", runs)
+    _link(call, body, "tenant_usages_links", "os-simple-tenant-usage", periods)
     return Answer(200, body)
 
 
@@ -47,20 +47,20 @@ async def show(call: Call) -> Answer:
     project_id = call.params["project_id"]
     call.demand("os_compute_api:os-simple-tenant-usage:show", project_id=project_id)
     start, stop = window(call)
-    runs = await _runs(call, start, stop, project_id)
+    periods = await _periods(call, start, stop, project_id)
     body: dict[str, Any] = {
-        "tenant_usage": _shown(call, project_id, runs, start, stop, is_detailed=True)
+        "tenant_usage": _shown(call, project_id, periods, start, stop, is_detailed=True)
     }
-    _link(call, body, "tenant_usage_links", f"os-simple-tenant-usage/{project_id}", runs)
+    _link(call, body, "tenant_usage_links", f"os-simple-tenant-usage/{project_id}", periods)
     return Answer(200, body)
 
 
-async def _runs(
+async def _periods(
     call: Call, start: datetime, stop: datetime, project_id: str | None
-) -> list[ServerRun]:
+) -> list[ServerPeriod]:
     marker, limit = call.last("marker"), _limit(call)
     return await call.read(
-        lambda tx: history.server_runs(
+        lambda tx: history.server_periods(
             tx, start, stop, project_id=project_id, marker=marker, limit=limit
         )
     )
@@ -70,21 +70,23 @@ def _limit(call: Call) -> int | None:
     return limit_of(call) if call.options.of(UsageOptions).is_paged else None
 
 
-def _link(call: Call, body: dict[str, Any], key: str, path: str, runs: Sequence[ServerRun]) -> None:
-    if runs and len(runs) == _limit(call):
-        body[key] = next_page(call, path, runs[-1].uuid)
+def _link(
+    call: Call, body: dict[str, Any], key: str, path: str, periods: Sequence[ServerPeriod]
+) -> None:
+    if periods and len(periods) == _limit(call):
+        body[key] = next_page(call, path, periods[-1].uuid)
 
 
 def _shown(
     call: Call,
     project_id: str,
-    runs: Sequence[ServerRun],
+    periods: Sequence[ServerPeriod],
     start: datetime,
     stop: datetime,
     *,
     is_detailed: bool,
 ) -> dict[str, Any]:
-    added = total(runs, start, stop)
+    added = total(periods, start, stop)
     body: dict[str, Any] = {
         "tenant_id": project_id,
         "total_hours": added.hours,
@@ -95,24 +97,24 @@ def _shown(
         "stop": micros(stop),
     }
     if is_detailed:
-        body["server_usages"] = [_server(call, run, start, stop) for run in runs]
+        body["server_usages"] = [_server(call, period, start, stop) for period in periods]
     return body
 
 
-def _server(call: Call, run: ServerRun, start: datetime, stop: datetime) -> dict[str, Any]:
-    assert run.launched_at is not None, "a server that never ran is not in a window"
-    ended = run.deleted_at or call.now
+def _server(call: Call, period: ServerPeriod, start: datetime, stop: datetime) -> dict[str, Any]:
+    assert period.launched_at is not None, "a server that never ran is not in a window"
+    ended = period.deleted_at or call.now
     return {
-        "instance_id": run.uuid,
-        "name": run.name,
-        "hours": run.hours_in(start, stop),
-        "tenant_id": run.project_id,
-        "flavor": run.flavor_name,
-        "vcpus": run.vcpus,
-        "memory_mb": run.memory_mb,
-        "local_gb": run.disk_gb,
-        "started_at": micros(run.launched_at),
-        "ended_at": micros(run.deleted_at),
-        "state": "terminated" if run.deleted_at is not None else run.status.lower(),
-        "uptime": max(0, int((ended - run.launched_at).total_seconds())),
+        "instance_id": period.uuid,
+        "name": period.name,
+        "hours": period.hours_in(start, stop),
+        "tenant_id": period.project_id,
+        "flavor": period.flavor_name,
+        "vcpus": period.vcpus,
+        "memory_mb": period.memory_mb,
+        "local_gb": period.disk_gb,
+        "started_at": micros(period.launched_at),
+        "ended_at": micros(period.deleted_at),
+        "state": "terminated" if period.deleted_at is not None else period.status.lower(),
+        "uptime": max(0, int((ended - period.launched_at).total_seconds())),
     }
