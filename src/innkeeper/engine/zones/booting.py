@@ -33,10 +33,10 @@ from innkeeper.domain.errors import (
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.limits import Limits
 from innkeeper.domain.zones import ChildEntry, Opened, PlacedOffer
-from innkeeper.engine.zones import building, passing
+from innkeeper.engine.zones import building, delegation
 from innkeeper.engine.zones.building import EntryToBuild, Outcome
+from innkeeper.engine.zones.delegation import Delegated
 from innkeeper.engine.zones.known_children import KnownChild
-from innkeeper.engine.zones.passing import PassedDown
 from innkeeper.engine.zones.progress import Progress, hostname_of, name_of, of_places
 from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.engine.zones.tree_request import TreeBoot
@@ -81,7 +81,7 @@ class TreeBooter:
         progress = Progress(list(boot.request.server_ids))
         wanted = list(range(boot.request.count_max))
         try:
-            wanted = await self._pass_down(boot, wanted, progress)
+            wanted = await self._delegate(boot, wanted, progress)
             if not progress.built.issuperset(wanted):
                 await self._attempt(boot, wanted, progress)
         except Refusal:
@@ -89,7 +89,7 @@ class TreeBooter:
             raise
         return await self._decide(boot, progress)
 
-    async def _pass_down(self, boot: TreeBoot, wanted: list[int], progress: Progress) -> list[int]:
+    async def _delegate(self, boot: TreeBoot, wanted: list[int], progress: Progress) -> list[int]:
         """Let the only child that can have hosts build the servers, without a plan.
 
         Return the places that the quota allows. If other zones can have hosts, nothing is done.
@@ -99,9 +99,9 @@ class TreeBooter:
         if child is None:
             return wanted
 
-        def begin(tx: Tx, context: DecisionContext) -> PassedDown | None:
+        def begin(tx: Tx, context: DecisionContext) -> Delegated | None:
             least = request.count_min
-            return passing.begin(tx, context, request, child, batch_min=least, now=now)
+            return delegation.begin(tx, context, request, child, batch_min=least, now=now)
 
         deciding = parts.engine.decide(begin, request.now, len(wanted))
         begun = await self._tree.unless_removed([child], deciding)
@@ -109,7 +109,7 @@ class TreeBooter:
         if begun is None:
             return wanted
         progress.begun_at = now
-        outcomes = await passing.place(self._tree, boot, child, begun)
+        outcomes = await delegation.place(self._tree, boot, child, begun)
         places: dict[str, int] = {each: place for place, each in enumerate(begun.ids)}
         await self._note(boot, child, outcomes, places, progress)
         if progress.gone and not progress.doubtful:
@@ -198,8 +198,8 @@ class TreeBooter:
         for place, each in offers.items():
             if isinstance(each.place, ChildEntry):
                 by_child.setdefault(each.place.child_uuid, {})[place] = each.place.sealed
-        takers = await self._tree.takers()
-        below = [(takers[uuid], some) for uuid, some in by_child.items() if uuid in takers]
+        children = await self._tree.eligible_children()
+        below = [(children[uuid], some) for uuid, some in by_child.items() if uuid in children]
         if below:
             made = await self._tree.definitions_of(boot)
             if not await self._begin(boot, below, made, progress):

@@ -17,10 +17,10 @@ import msgspec
 from innkeeper.domain.errors import AlreadyExists, Refusal
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zones import ChildEntry, EntryBoot, PlacedOffer
-from innkeeper.engine.zones import passing
+from innkeeper.engine.zones import delegation
 from innkeeper.engine.zones.building import EntryToBuild, Outcome
+from innkeeper.engine.zones.delegation import Delegated
 from innkeeper.engine.zones.known_children import KnownChild
-from innkeeper.engine.zones.passing import PassedDown
 from innkeeper.engine.zones.progress import hostname_of, name_of
 from innkeeper.engine.zones.serving import ParentRequests, own_entry
 from innkeeper.engine.zones.tree import ZoneTree
@@ -30,7 +30,7 @@ from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.servers import servers, zone_servers
 from innkeeper.systems.zones import parents, remote
 
-Begun = PassedDown | Collection[str] | None
+Begun = Delegated | Collection[str] | None
 """What was recorded. If nothing was recorded: the ids that are known here already; no ids if this
 zone refuses the request; or ``None`` if this zone has hosts of its own."""
 
@@ -51,8 +51,8 @@ class ServerPlacer:
         if not await self._tree.asked(boot.hop):
             return await self._place_here(boot)
         child = await self._tree.only_child(boot)
-        passed = None if child is None else await self._pass_down(boot, child)
-        return await self._place_by_plan(boot) if passed is None else passed
+        outcomes = None if child is None else await self._delegate(boot, child)
+        return await self._place_by_plan(boot) if outcomes is None else outcomes
 
     async def _place_here(self, boot: TreeBoot) -> dict[str, str]:
         request, ids = boot.request, boot.request.server_ids
@@ -76,7 +76,7 @@ class ServerPlacer:
         # The parent undoes servers with an unknown outcome.
         return {each: Outcome.BUILT if each in built else Outcome.UNKNOWN for each in ids}
 
-    async def _pass_down(self, boot: TreeBoot, child: KnownChild) -> dict[str, str] | None:
+    async def _delegate(self, boot: TreeBoot, child: KnownChild) -> dict[str, str] | None:
         """Let the only child build the servers; ``None`` if this zone has hosts itself."""
         request, parts = boot.request, self._parts
         ids, now = request.server_ids, parts.clock()
@@ -88,7 +88,7 @@ class ServerPlacer:
                 return known
             try:
                 # The zone where the request came in decides on the batch.
-                return passing.begin(tx, context, request, child, batch_min=0, now=now)
+                return delegation.begin(tx, context, request, child, batch_min=0, now=now)
             except AlreadyExists:
                 raise
             except Refusal:
@@ -102,9 +102,9 @@ class ServerPlacer:
             return None
         if not begun:
             return dict.fromkeys(ids, Outcome.STALE)
-        if not isinstance(begun, PassedDown):
+        if not isinstance(begun, Delegated):
             return await self._outcomes_of_known(boot)
-        outcomes = await passing.place(self._tree, boot, child, begun)
+        outcomes = await delegation.place(self._tree, boot, child, begun)
         await self._parent_requests.record(outcomes)
         return dict.fromkeys(ids, Outcome.STALE) | outcomes
 

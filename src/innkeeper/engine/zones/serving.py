@@ -121,17 +121,17 @@ class ParentRequests:
         made, now = boot.request.definitions, self._parts.clock()
         if not below or made is None or self._tree.hops_left(boot.hop) <= 0:
             return []
-        takers = await self._tree.takers()
+        children = await self._tree.eligible_children()
         return [
             PartBelow(
-                takers[uuid],
+                children[uuid],
                 made,
                 entries,
                 [
                     # The zone where the request came in decides on the batch.
                     building.begun(
                         ServerId(each.server_id),
-                        takers[uuid],
+                        children[uuid],
                         boot.request,
                         made,
                         batch_min=0,
@@ -141,7 +141,7 @@ class ParentRequests:
                 ],
             )
             for uuid, entries in below.items()
-            if uuid in takers
+            if uuid in children
         ]
 
     def _opened(

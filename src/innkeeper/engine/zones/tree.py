@@ -123,10 +123,10 @@ class ZoneTree:
         """Return the children that plans ask."""
         if self.hops_left(hop) <= 0:
             return []
-        found = await self.takers()
+        found = await self.eligible_children()
         return [each for each in found.values() if not self.children.is_late(each.zone)]
 
-    async def takers(self) -> dict[str, KnownChild]:
+    async def eligible_children(self) -> dict[str, KnownChild]:
         """Return the children that may get servers now, by id. Entries may name other children."""
         every = await self.children.every()
         return {each.zone.uuid: each for each in every if each.zone.takes_servers}

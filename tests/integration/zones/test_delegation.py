@@ -1,4 +1,4 @@
-"""Boots in a zone without hosts and with one child: they go down without a plan.
+"""Boots in a zone without hosts and with one child: they are delegated, without a plan.
 
 The root has the only child middle, and middle has the only child leaf, which has all hosts. A relay
 above each child shows what it was asked.

@@ -1,7 +1,7 @@
-"""Pass a request for servers to the only child zone that can serve it, without asking for offers.
+"""Delegate a request for servers to the only child zone that can serve it, without a plan.
 
 Always true: the request was checked here as for a plan, and its rows and quota usage are written
-before the child is asked. A zone with hosts of its own passes nothing down: it compares offers.
+before the child is asked. A zone with hosts of its own delegates nothing: it compares offers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from innkeeper.systems.compute.servers import zone_servers
 
 
 @dataclass(frozen=True, slots=True)
-class PassedDown:
+class Delegated:
     """The servers that a child is about to be asked for: as many as the quota allows."""
 
     ids: Sequence[ServerId]
@@ -39,7 +39,7 @@ def begin(
     *,
     batch_min: int,
     now: datetime,
-) -> PassedDown | None:
+) -> Delegated | None:
     """Record the servers of a request; return ``None`` if this zone has hosts of its own.
 
     Raises the refusals of a boot in this zone, and then writes nothing.
@@ -53,11 +53,11 @@ def begin(
         building.begun(each, child, request, made, batch_min=batch_min, now=now) for each in ids
     ]
     zone_servers.record(tx, rows)
-    return PassedDown(ids, made)
+    return Delegated(ids, made)
 
 
 async def place(
-    tree: ZoneTree, boot: TreeBoot, child: KnownChild, passed: PassedDown
+    tree: ZoneTree, boot: TreeBoot, child: KnownChild, delegated: Delegated
 ) -> dict[str, str]:
     """Let the child place and build the servers. Return the outcome for each server's id.
 
@@ -65,7 +65,9 @@ async def place(
     """
     parts = tree.parts
     facts = tree.below(boot.hop, parts.zoning.zone_request_timeout_s)
-    placed = await building.place(parts.client, child, boot, passed.definitions, passed.ids, facts)
+    placed = await building.place(
+        parts.client, child, boot, delegated.definitions, delegated.ids, facts
+    )
     if placed.is_refused:
         tree.children.note_refusal(child.zone)
     return placed.outcomes
