@@ -12,7 +12,7 @@ from innkeeper.store.transactions import Tx
 
 PERIOD_MAX = timedelta(days=366)
 ROWS_MAX = 50_000
-"""The maximum number of freepool periods that one report reads, and the maximum number of servers."""
+"""The maximum number of freepool periods, and of servers, that one report reads."""
 PIECES_MAX = 500_000
 """For hours grouped by day: the maximum number of freepool periods times the number of days."""
 TOO_LONG = "The period has too many {what} for one report. Choose a shorter period."
