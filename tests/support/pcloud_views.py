@@ -52,9 +52,10 @@ def shown(operator: PcloudOperator, projects: Sequence[str]) -> str:
 
 
 def shown_billing_periods(operator: PcloudOperator, seen: World) -> str:
-    """Return the billed runs of hosts as the API shows them."""
+    """Return the billing periods of hosts as the API shows them."""
     reported = [
-        BillingPeriod(**{key: each[key] for key in BillingPeriod.__slots__}) for each in seen.billing_periods
+        BillingPeriod(**{key: each[key] for key in BillingPeriod.__slots__})
+        for each in seen.billing_periods
     ]
     now = operator.movers.now
     return json.dumps([record_views._shown_period(each, now, now) for each in reported])
