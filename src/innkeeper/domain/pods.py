@@ -231,8 +231,8 @@ class PodHome(NamedTuple):
 class PodContents:
     """What a project has in a pod, as the routings say.
 
-    ``servers`` and ``volumes`` include those that the pod is ``deleting``. It is not known yet
-    whether the pod has made the ones that are ``begun``, but their amounts are counted.
+    ``servers`` and ``volumes`` include those that the pod is ``deleting``. The amounts also include
+    those of servers and volumes that are ``begun``: the pod may not have made them yet.
     """
 
     project_id: str

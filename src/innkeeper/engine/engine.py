@@ -171,7 +171,7 @@ class Engine:
         return await self.writer.submit(DecideTogether(work, item, now))
 
     async def plan(self, work: Deciding[T], now: datetime) -> T:
-        """Run ``work`` like :meth:`decide`. It must write nothing."""
+        """Run ``work``, which must not write anything, like :meth:`decide`."""
         return await self.writer.submit(Decide(work, now, is_plan=True))
 
     async def explain(self, question: Question) -> Explained:

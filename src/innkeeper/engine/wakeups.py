@@ -3,8 +3,8 @@
 Always true: a wake-up is not lost if it comes after a request has started to listen, but before
 it waits.
 
-May be false: that every commit sends a wake-up. This process may notice the commits of other
-processes late, so waiting requests also poll.
+May be false: that a wake-up comes promptly after each commit. This process may notice the commits
+of other processes late, so waiting requests also poll.
 """
 
 from __future__ import annotations

@@ -217,9 +217,9 @@ class PoolTable(AmountTable):
         return found
 
     def best(self, name: str, amount: int, code: int) -> Sequence[HostIndex]:
-        """Return the pools that can best lend ``amount`` to hosts with this code.
+        """Return the pools that can best lend ``amount`` of a class to hosts with this code.
 
-        These are the able pools with the largest free amount of the class.
+        Of the pools that can lend this amount, they have the most of the class free.
         """
         lenders = self.lenders(name)
         group = () if lenders is None else lenders.groups[lenders.of[code]]

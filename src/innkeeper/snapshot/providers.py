@@ -2,7 +2,8 @@
 
 One thread owns a table and updates it before each search; no other thread reads it.
 
-Always true between updates: the forest matches the rows, and ``trait_names`` the trait columns.
+Always true between updates: the forest of providers matches the rows, and ``trait_names`` matches
+the columns of traits.
 """
 
 from __future__ import annotations

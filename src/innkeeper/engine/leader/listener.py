@@ -120,7 +120,7 @@ class PeerListener:
             self._servers.append(server)
             _probe_connections(server)
             return int(server.sockets[0].getsockname()[1])
-        raise AssertionError("there is at least one port")
+        raise AssertionError("the caller passes at least one port")
 
     async def close(self, grace_s: float) -> None:
         """Accept no more requests, finish those in progress for at most ``grace_s``, and end."""

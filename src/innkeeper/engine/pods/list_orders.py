@@ -57,7 +57,7 @@ class ListOrder:
         """Return an order. Raises :class:`Invalid` for a key by which lists cannot be sorted."""
         for key, _ in sort:
             if key not in SORTS[kind]:
-                raise Invalid(f"The door does not sort by {key}.")
+                raise Invalid(f"Sorting by {key} is not supported.")
         return ListOrder([(SORTS[kind][key], is_descending) for key, is_descending in sort])
 
     def rank(self, row: Mapping[str, Json]) -> Rank:

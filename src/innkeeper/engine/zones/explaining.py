@@ -1,8 +1,8 @@
 """Explain a boot over the tree: what each zone below would offer, and why not more.
 
-Always true: a child tells names of zones and filters, counts and weights, and nothing about single
-hosts. The child's administrators decide whether it explains anything. Its policy must allow
-explanations for the roles that they granted to this zone.
+Always true: a child tells counts, weights, and the names of zones and filters. It tells nothing
+about single hosts. The child's administrators decide whether the child explains anything: its
+policy must allow explanations for the roles that they granted to this zone.
 """
 
 from __future__ import annotations

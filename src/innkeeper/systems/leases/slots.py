@@ -4,8 +4,8 @@ Source: the long-term goal of the seed about reservations; ADR 0035.
 
 Always true: while a reservation of slots is active, each of its hosts has a child provider
 ``blazar_<host>``. The child has an inventory of the reservation's class. The inventory's total is
-the number of slots. The child shares the inventory through an aggregate that contains only the
-child, so the child serves only this host.
+the number of slots. The child is a sharing provider, but its aggregate has no other member, so
+the child serves only the host above it.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ def _compare(uuid: ConsumerUuid, present: Consumer | None, update: AllocationUpd
 
 
 def _provider_ids(known: _Known, updates: Iterable[AllocationUpdate]) -> dict[str, ProviderId]:
-    """Return row ids by the text that names a provider."""
+    """Return the row id of each provider, by the text that names the provider."""
     canonical: dict[str, ProviderUuid] = {}
     for update in updates:
         for text in update.resources:

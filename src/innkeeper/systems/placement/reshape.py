@@ -64,7 +64,7 @@ def replace(
 
 
 def _provider_ids(tx: Tx, shapes: Mapping[str, ProviderShape]) -> dict[str, ProviderId]:
-    """Return row ids by the text that names a provider."""
+    """Return the row id of each provider, by the text that names the provider."""
     canonical = {text: ProviderUuid(canonical_uuid(text) or text) for text in shapes}
     if len(set(canonical.values())) < len(canonical):
         raise Invalid("The same resource provider is named twice.")

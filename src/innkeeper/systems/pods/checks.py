@@ -45,8 +45,8 @@ class PodDifference:
     """One difference, with a ``text`` about it.
 
     A lost resource has only a ``routing``, and an unknown resource has only a ``resource``.
-    ``note`` is the record of a project's request to take over a volume, if that project now has the
-    volume.
+    ``note`` is set only if a project asked to take over the volume and now has the volume. It is
+    the record of that request.
     """
 
     fault: PodFault

@@ -38,8 +38,8 @@ def issue(call: Call, identity: Mapping[str, Any], scope: Scope) -> tuple[TokenV
     text = user if project is None else f"{user}:{project}"
     if _TOKEN.fullmatch(text) is None:
         raise Unauthenticated(
-            "Without passwords, the names of users and projects must consist of visible ASCII "
-            "characters other than colons."
+            "If the service checks no passwords, names of users and projects may contain only "
+            "visible ASCII characters, and no colons."
         )
     return _shown(call, user, project), text
 

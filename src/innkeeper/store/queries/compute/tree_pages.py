@@ -1,4 +1,4 @@
-"""Database access for pages of servers that are part of a list over several zones."""
+"""Reads pages of this zone's servers for lists that cover several zones."""
 
 from __future__ import annotations
 

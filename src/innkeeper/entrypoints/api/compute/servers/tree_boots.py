@@ -1,4 +1,7 @@
-"""These functions carry out ``POST /servers`` in a zone with zones below or above it."""
+"""Choose how ``POST /servers`` is carried out: in this zone, or in zones below it.
+
+Requests of zone parents are carried out here too.
+"""
 
 from __future__ import annotations
 
