@@ -1,7 +1,7 @@
 """An agent's HTTP client for its service.
 
-Always true: every call has a timeout, which is longer than the service may take to respond. A
-refused token is renewed once per call.
+Always true: every call has a timeout that is longer than the time in which the service must
+respond. If the service refuses a token, the client renews the token once per call.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from innkeeper.domain.errors import Conflict, Invalid, NotFound, Refusal, TooLar
 
 CALL_TIMEOUT_S = 15.0
 REPORT_TIMEOUT_S = 60.0
-"""It takes long to store a report of 500 hosts, and longer while other agents report too."""
+"""The timeout of a report. The service needs long to store a report of 500 hosts, and longer while
+other agents send reports too."""
 POLL_EXTRA_S = 10.0
-"""The time that the agent waits for a long poll, in addition to the time that the service may take.
+"""The agent waits this much longer for a long poll than the service may take to answer.
 """
 CONNECTIONS_MAX = 8
 API = "/v2.1"
@@ -56,7 +57,8 @@ class AgentApi:
         self._call("POST", f"/os-agents/{agent_id}/heartbeat", None)
 
     def take_work(self, agent_id: str, after: int, wait_s: float) -> list[dict[str, Any]]:
-        """Return orders with ids above ``after``; waits up to ``wait_s`` seconds for the first."""
+        """Return orders with ids above ``after``. If there is none, wait up to ``wait_s`` for
+        one."""
         path = f"/os-agents/{agent_id}/work"
         body = {"after": after, "wait_s": wait_s}
         orders: list[dict[str, Any]] = self._call("POST", path, body, wait_s + POLL_EXTRA_S)[

@@ -1,11 +1,11 @@
 """HTTP/1.1 over connections that stay open, to services that this service calls often.
 
-Always true: an answer is read only up to its bound. Redirects are not followed. A connection is
-used again only after a whole answer. The caller limits the time, and the number of requests at
-once.
+Always true: an answer is read up to its maximum size and no further. Redirects are not followed. A
+connection is used again only after an answer that arrived whole. The caller limits the time of a
+request, and the number of requests at once.
 
-A plan asks each child zone once, and a door asks a pod for each request of a user. So the work of
-the client itself matters, and this one does no more than it must.
+A plan asks each child zone once, and a door (the gateway to pods) asks a pod for each request of a
+user. So the client's own use of the processor matters, and this client does only what it must.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ import httptools
 from innkeeper.clients.certificates import trust_of
 
 ANSWER_BYTES_MAX = 16 * 2**20
-"""The largest answer: a page of a thousand servers has a few megabytes."""
+"""The maximum size of an answer. A page of a thousand servers has a few megabytes."""
 HEAD_BYTES_MAX = 64 * 2**10
 READ_BYTES = 128 * 2**10
-"""The buffer of each connection."""
+"""The size of the read buffer of each connection."""
 KEPT_OPEN_S = 4.0
-"""How long an idle connection is kept: less than servers keep theirs, often five seconds."""
+"""The time for which an idle connection is kept. It is shorter than the time after which servers
+close idle connections, which is often five seconds."""
 LENGTHS = frozenset({"content-length", "transfer-encoding"})
 """The headers that say where the answer ends. Without them, it ends with the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """A request as it is sent: the whole URL, and all headers but the length of the body."""
+    """A request to send: the whole URL, and all headers except the length of the body."""
 
     method: str
     url: str
@@ -54,11 +55,11 @@ class WireAnswer:
 
 
 class NotSent(Exception):
-    """The request surely did not reach the service."""
+    """The request certainly did not reach the service."""
 
 
 class NoAnswer(Exception):
-    """The service may have the request, but there is no whole answer."""
+    """The service may have received the request, but no whole answer has arrived."""
 
 
 class AnswerTooLarge(NoAnswer):
@@ -85,7 +86,7 @@ class KeptConnections:
     """Carries requests to services. ``owner`` is the id of the service that is asked."""
 
     def __init__(self, trusted: ssl.SSLContext | None = None) -> None:
-        # The authorities are read at the first use, because most wires never carry a request.
+        # The CA bundle is read at the first use, because most of these objects never send anything.
         self._trusted = trusted
         self._idle: dict[str, list[_Connection]] = {}
 
@@ -112,7 +113,7 @@ class KeptConnections:
         return answer
 
     def _kept(self, owner: str, origin: str) -> _Connection | None:
-        """Return a connection that is still open, and close those that are not."""
+        """Return a kept connection that is still usable, and close the unusable connections."""
         kept, now_s = self._idle.get(owner, []), asyncio.get_running_loop().time()
         while kept:
             found = kept.pop()
@@ -154,7 +155,7 @@ class KeptConnections:
 
 
 class _Connection(asyncio.BufferedProtocol):
-    """A connection that carries one request at a time. What comes in is parsed at once."""
+    """A connection that carries one request at a time, and parses received bytes at once."""
 
     def __init__(self, origin: str) -> None:
         self.origin = origin
@@ -173,7 +174,7 @@ class _Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._coming is None:
-            # Nobody asked for these bytes. They could be taken for the next answer.
+            # These bytes answer no request. They could be mistaken for the next answer.
             self.close()
         else:
             self._coming.feed(self._buffer[:nbytes])
@@ -205,12 +206,12 @@ class _Connection(asyncio.BufferedProtocol):
 
 @dataclass(slots=True)
 class _Coming:
-    """An answer while it comes in."""
+    """An answer that is being received."""
 
     has_body: bool
     bytes_max: int
     whole: asyncio.Future[None]
-    """Ends when the answer is whole, or when there will be none."""
+    """Ends when the answer is whole, or when it is certain that no whole answer will arrive."""
     parser: Any = field(init=False)
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -225,7 +226,7 @@ class _Coming:
         self.parser = httptools.HttpResponseParser(self)
 
     def feed(self, piece: memoryview) -> None:
-        """Take the received bytes, which are copied."""
+        """Parse received bytes. The parser copies them."""
         try:
             self.parser.feed_data(piece)
             if self.body_bytes > self.bytes_max:

@@ -18,7 +18,8 @@ from innkeeper.domain.errors import Unavailable
 
 LOG = structlog.get_logger("innkeeper.keystone")
 HEADER_LENGTH_MAX = 8192
-"""The maximum length of a token. Every Keystone token is shorter, even a token with a catalog."""
+"""The maximum length of a token. Every token of a Keystone is shorter than this, even one that
+contains a catalog."""
 SILENT = "The identity service does not answer."
 
 

@@ -1,7 +1,7 @@
-"""Asks an operator's service whether leases may be created or changed, and reports their ends.
+"""Asks an operator's service whether to allow new or changed leases; reports ends of leases.
 
-Source: the external filter of Blazar. Always true: every request has a deadline. The service's
-answers cannot hold more than a short message. The client is thread-safe.
+Source: the external filter of Blazar. Always true: every request has a deadline. The client takes
+at most a short message from an answer. The client is thread-safe.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from innkeeper.clients.wire import Broken, Unfit, Wire
 
 LOG = structlog.get_logger("innkeeper.leases")
 CREATE, UPDATE, END = "check-create", "check-update", "on-end"
-"""The paths of the requests."""
+"""The paths of the requests about a new lease, a changed lease and the end of a lease."""
 MESSAGE_MAX = 400
 """A client gets at most this many characters of the service's message."""
 CONNECTIONS_MAX = 8
 
 
 class CheckVerdict(Enum):
-    """The verdict of the service, or that it gave no usable answer."""
+    """The verdict of the service. A value of its own says that the answer was not usable."""
 
     ALLOWED = "allowed"
     DENIED = "denied"

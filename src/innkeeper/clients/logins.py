@@ -18,7 +18,7 @@ TIMEOUT_S = 10.0
 SEARCHED = ("./clouds.yaml", "~/.config/openstack/clouds.yaml", "/etc/openstack/clouds.yaml")
 """The files in which the stock clients look for clouds, in this order."""
 OVERRIDE = "_endpoint_override"
-"""The suffix of a cloud's keys that override an address of the catalog."""
+"""The suffix of the keys with which a cloud's configuration overrides addresses of the catalog."""
 AUTH_TYPES = {"token": "v3token", "password": "password"}
 
 
@@ -83,7 +83,7 @@ class TokenFile:
 class KeystoneLogin:
     """A login to an Identity API. It renews expired tokens; see :class:`TokenSource`.
 
-    ``places`` maps service types to addresses that override the catalog's.
+    ``places`` has addresses by service type, which override the addresses in the catalog.
     """
 
     def __init__(

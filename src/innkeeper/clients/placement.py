@@ -38,14 +38,15 @@ from innkeeper.domain.versions import Version
 TRIES_MAX = 7
 FIRST_WAIT_S = 0.2
 WAIT_MAX_S = 10.0
-"""The longest pause between two tries. The pauses between seven tries add up to 13 seconds, enough
-to restart a service. A try without a response also takes its timeout."""
+"""The longest pause between two tries. The pauses between seven tries add up to 13 seconds, which
+is enough for a restart of the service. A try without a response takes as long as its timeout."""
 PASSING = frozenset({500, 502, 503, 504})
-"""500 is included, because some services respond with it to write conflicts in their database."""
+"""The statuses after which a request is tried again. They include 500, with which some services
+respond to write conflicts in their databases."""
 NEWEST_KNOWN = (1, 39)
 """The newest microversion whose responses the program can read."""
 WORDS_MAX = 500
-"""The maximum length of a service's text in a message."""
+"""A message quotes at most this many characters of a text from a service."""
 REFUSALS: Mapping[int, type[Refusal]] = {
     400: Invalid,
     401: Unauthenticated,
@@ -251,6 +252,6 @@ def _error_of(answer: HttpResponse) -> tuple[str | None, str]:
         code, detail = first.get("code"), str(first["detail"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None, answer.reason
-        # The cause follows a sentence that all errors of a status share.
+        # The cause comes after a sentence that is the same for all errors with this status.
     sentence, separator, cause = detail.partition("\n\n")
     return code, cause if separator else sentence

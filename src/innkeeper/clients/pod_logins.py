@@ -1,4 +1,4 @@
-"""Logins at pods: the request for a token of Identity v3, and what its answer says.
+"""Logins at pods (clouds behind this service): requests for Identity v3 tokens, and answers.
 
 Always true: an address of a service is an http or https URL that can be called.
 """
@@ -25,9 +25,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class PodLogin:
-    """How this service logs in to a pod.
-
-    ``uuid`` and ``name`` are the pod's. ``endpoints`` override the catalog, by service type.
+    """The data with which this service logs in to a pod. ``uuid`` and ``name`` are the pod's.
+    ``endpoints`` has addresses by service type, which override the addresses in the catalog.
     Without a ``region_name``, services of any region are used.
     """
 
@@ -44,7 +43,7 @@ class PodLogin:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The pod and the project, which have one token."""
+        """The key of the token that all logins to this project of the pod share."""
         return self.uuid, self.project_domain, self.project_name
 
 
@@ -85,9 +84,10 @@ _DECODER = msgspec.json.Decoder(_Answer)
 
 @dataclass(frozen=True, slots=True)
 class PodSession:
-    """A token, when it expires, and the pod's services as (type, region, address).
+    """A token, the time when it expires, and the services of the pod.
 
-    The ids are the pod's: of the project, of its domain, and of the user.
+    Services are tuples (type, region, address). The ids of the project, of its domain and of the
+    user are their ids in the pod.
     """
 
     token: str = field(repr=False)

@@ -1,11 +1,11 @@
 """A client of pods: it logs in to their Identity API, and sends requests to their services.
 
 Always true: every request has a total deadline, which includes the login and the wait for a
-connection. At most ``requests_max`` requests to one pod run at once. An answer is read only up to
-its bound. Redirects are not followed. No password or token is in an error.
+connection. At most ``requests_max`` requests to one pod run at once. An answer is read up to its
+maximum size and no further. Redirects are not followed. Errors contain no password and no token.
 
-May be false: that a request without an answer did nothing. :class:`PodSilent` says whether it may
-have arrived.
+May be false: that a request without an answer changed nothing. :class:`PodSilent` says whether the
+request may have arrived.
 """
 
 from __future__ import annotations
@@ -44,9 +44,8 @@ Begin = Callable[[], None]
 
 
 class PodSilent(Exception):
-    """A pod gave no usable answer. ``may_have_arrived`` says that it may have the request.
-
-    The message is for administrators.
+    """A pod gave no usable answer. ``may_have_arrived`` says that the pod may have received the
+    request. The message is for administrators.
     """
 
     def __init__(self, why: str, *, may_have_arrived: bool = False) -> None:
@@ -82,15 +81,16 @@ class PodCall:
 PodAnswer = WireAnswer
 """The answer of a pod."""
 Sessions = dict[tuple[str, str, str], tuple[PodLogin, PodSession]]
-"""The session of the last login at each pod and project, with the login."""
+"""The last login at each pod and project, and the session that the login gave."""
 SESSIONS_MAX = 4096
 BELIEVED = timedelta(seconds=5)
-"""How long a refused login is not sent again. Pods lock a user out after too many failed logins."""
+"""The time for which a refused login is not sent again, because pods lock a user out after too many
+failed logins."""
 REFUSED = "the pod refuses user, password or project"
 WireOf = Callable[[], ServiceWire]
-"""Makes the connections of one event loop to all pods."""
+"""A function that makes the object with the connections of one event loop to all pods."""
 IMAGE, IDENTITY = "image", "identity"
-"""Types of services. The address of ``IDENTITY`` is the login's."""
+"""Types of services. The service ``IDENTITY`` has the address to which logins are sent."""
 
 
 def body_of(answer: PodAnswer) -> dict[str, object]:
@@ -106,14 +106,14 @@ def body_of(answer: PodAnswer) -> dict[str, object]:
 
 @dataclass(slots=True)
 class _Known:
-    """The limits of one pod: of its requests at once, and of logins to one at a time."""
+    """The locks of one pod. They limit the requests at once, and allow one login at a time."""
 
     turns: asyncio.Semaphore
     logging_in: asyncio.Lock
 
 
 class _Progress:
-    """How far a request came. ``has_begun`` says that the pod may have it."""
+    """The progress of a request. ``has_begun`` says that the pod may have received it."""
 
     has_begun = False
 
@@ -146,9 +146,9 @@ class PodClient:
         self._refused: dict[tuple[str, str, str], tuple[PodLogin, datetime]] = {}
 
     def beside(self, sessions: Sessions | None = None) -> PodClient:
-        """Return a client for another event loop. It shares the sessions, unless it gets its own.
-
-        It shares the trusted certificates too, which take many milliseconds to read.
+        """Return a client for another event loop. The new client shares the sessions of this
+        client, unless ``sessions`` are given. It also shares the trusted certificates, because
+        reading them takes many milliseconds.
         """
         return PodClient(
             self._clock,
@@ -193,7 +193,8 @@ class PodClient:
     ) -> PodSession:
         """Return the session of a login, which may be a kept one. Raises :class:`PodSilent`.
 
-        With ``is_sure``, the login is known to be good now, and an earlier refusal is forgotten.
+        ``is_sure`` says that the login is known to work now. An earlier refusal of the login is
+        then forgotten.
         """
         if is_sure:
             self._refused.pop(login.key, None)
@@ -242,7 +243,7 @@ class PodClient:
         if session is not None:
             return session
         async with known.logging_in:
-            # Another request may just have logged in.
+            # While this request waited, another request may have logged in.
             session = self._kept(login)
             if session is None:
                 self._demand_not_refused(login)

@@ -1,4 +1,4 @@
-"""Streams to readers that may be gone.
+"""Output streams whose readers may be gone.
 
 Always true: a text that cannot be written is dropped, and the writer continues.
 """

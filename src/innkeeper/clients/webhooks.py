@@ -1,7 +1,7 @@
 """Posts signed messages to an operator's webhook.
 
 Always true: a post ends within its timeout, and redirects are not followed. The secret itself is
-never sent. A signature proves that the sender knows it.
+never sent: a signature proves that the sender knows the secret.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ class Webhook:
         )
 
     def post(self, delivery: str, body: bytes, timestamp: int) -> str | None:
-        """Post a JSON body. Return why it was not accepted, or ``None`` if it was.
-
-        ``delivery`` is the id of the message, the same each time that it is posted. ``timestamp``
-        is the present time in seconds since 1970.
+        """Post a JSON body. Return the reason why the receiver did not accept the body, or ``None``
+        if it did. ``delivery`` is the id of the message: it stays the same when the message is
+        posted again. ``timestamp`` is the present time in seconds since 1970.
         """
         headers = {
             "content-type": "application/json",

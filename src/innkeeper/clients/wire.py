@@ -3,7 +3,7 @@
 Always true: an exchange ends even if the server does not respond or sends data forever. One timeout
 covers everything from the first byte of the request to the last byte of the response, however often
 single bytes arrive. Responses of more than :data:`BODY_BYTES_MAX` bytes are refused. Compressed
-responses are refused too, because they could grow without limit when they are decompressed.
+responses are refused too, because a short one can decompress to any length.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import httpcore
 import httpx
 
 BODY_BYTES_MAX = 256 * 2**20
-"""Enough for the rows of several hundred thousand providers, the longest list that is read."""
+"""The maximum size of a response. It is enough for several hundred thousand providers, the longest
+list that is read."""
 WRITE_BYTES = 65536
 """A request is sent in pieces of this size, and the timeout is checked after each piece."""
 KEPT_OPEN_S = 5.0
@@ -26,7 +27,8 @@ KEPT_OPEN_S = 5.0
 PLAIN = "identity"
 CONTENT_ENCODING = b"content-encoding"
 REFUSED = 300
-"""From this status on, the body only explains a failure, so an unreadable body is ignored."""
+"""From this status on, the body of a response only explains a failure. So it is no error if this
+body is unreadable."""
 
 
 class Broken(Exception):
@@ -118,7 +120,7 @@ class Wire:
                     raise Unfit(f"the response has more than {BODY_BYTES_MAX} bytes")
                 body += piece
         except httpcore.TimeoutException as error:
-            # A retry would be as slow.
+            # A retry would be just as slow, so it is not tried.
             raise Unfit(
                 f"the response was not complete after {self._timeout_s:g} seconds"
             ) from error

@@ -1,6 +1,6 @@
-"""The wire to child zones: what goes to a child, and what comes back.
+"""The wire to child zones: signed requests to a child zone, and its answers.
 
-Always true: an answer is read only up to its bound. The caller limits the time.
+Always true: an answer is read up to its maximum size and no further. The caller limits the time.
 """
 
 from __future__ import annotations
@@ -31,13 +31,15 @@ __all__ = (
 )
 
 SignedRequest = WireRequest
-"""A request as it goes to a child: the whole URL, and headers with the hop token."""
+"""A request to a child zone: the whole URL, and the headers, with the token that signs the
+request."""
 ZoneAnswer = WireAnswer
 """The answer of a child."""
 
 
 class ZoneSilent(Exception):
-    """A child zone gave no usable answer. ``may_have_arrived`` says that it may have the request.
+    """A child zone gave no usable answer. ``may_have_arrived`` says that the child may have
+    received the request.
 
     If ``is_late``, the whole time for the answer has passed. If ``is_too_large``, the answer had
     more bytes than the request allows. The message is for this zone's administrators.

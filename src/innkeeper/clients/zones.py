@@ -1,11 +1,12 @@
 """A client of child zones: signed requests with a deadline, and bounded answers.
 
 Always true: every request has a total deadline, which includes waiting for a connection. At most
-``requests_max`` requests to one child run at once. An answer is read only up to its bound.
-Redirects are not followed. Text of a child in an error is short and printable.
+``requests_max`` requests to one child run at once. An answer is read up to its maximum size and no
+further. Redirects are not followed. If an error quotes text from a child, the text is short and
+printable.
 
-May be false: that a request without an answer did nothing. :class:`ZoneSilent` says whether it may
-have arrived.
+May be false: that a request without an answer changed nothing. :class:`ZoneSilent` says whether the
+request may have arrived.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from innkeeper.domain.ids import IdSource
 from innkeeper.domain.zone_tree import ChildZone, TreeRequest
 
 ANSWER_BYTES_LEAST = 64 * 2**10
-"""Any answer may have at least this many bytes."""
+"""The lower bound of the maximum size of an answer: every answer may have this many bytes."""
 VERSION_ENDING = "/v2.1"
 WORDS_MAX = 200
 
@@ -48,10 +49,9 @@ Begin = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class ZoneRequest:
-    """A request for a child. ``target`` is relative to its address, as in ``/servers?limit=1``.
-
-    The answer may have ``answer_bytes_max`` bytes. To decode more than a request needs would hold
-    up all other requests of this process.
+    """A request for a child. ``target`` is relative to the address of the child, as in
+    ``/servers?limit=1``. The answer may have at most ``answer_bytes_max`` bytes: decoding a longer
+    answer would delay all other requests of this process.
     """
 
     method: str
@@ -65,7 +65,7 @@ class ZoneRequest:
 
 
 def bytes_of(count: int, each: int) -> int:
-    """Return how many bytes an answer about this number of things may have."""
+    """Return the maximum size of an answer about ``count`` things of ``each`` bytes."""
     return min(ANSWER_BYTES_LEAST + count * each, ANSWER_BYTES_MAX)
 
 
@@ -112,7 +112,7 @@ class ZoneClient:
     ) -> ZoneAnswer:
         """Send a request, and return the whole answer. Raises :class:`ZoneSilent`.
 
-        Without a password nothing is sent.
+        If there is no password, nothing is sent.
         """
         begun_s = time.perf_counter()
         status: int | None = None

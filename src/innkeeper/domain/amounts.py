@@ -28,7 +28,7 @@ class Inventory:
 
     @property
     def capacity(self) -> float:
-        """The amount that may be allocated: (total - reserved) x ratio, not rounded."""
+        """The amount of the class that may be allocated, unrounded: (total - reserved) x ratio."""
         return (self.total - self.reserved) * self.allocation_ratio
 
     @property

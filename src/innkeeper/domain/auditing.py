@@ -21,13 +21,13 @@ class Invariant:
     repair: str | None = None
 
     def broken(self, key: object, text: str) -> Finding:
-        """Create a finding. ``key`` identifies the object and is passed to the repair."""
+        """Create a finding about this rule. ``key`` identifies the object for the repair."""
         return Finding(self, str(key), text)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One violation of an invariant. ``text`` describes the violation, and ``key`` the object."""
+    """One violation of an invariant. ``text`` describes it; ``key`` identifies the object."""
 
     invariant: Invariant
     key: str

@@ -14,15 +14,16 @@ import msgspec
 from innkeeper.domain.ids import ProviderUuid
 
 UNSUFFIXED = ""
-"""The suffix of the group whose classes may come from several providers."""
+"""The suffix of the unsuffixed group: its classes may come from several providers."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestGroup:
     """A group of requested resources, with conditions on their providers.
 
-    The classes of the unsuffixed group may come from different providers: providers of one tree,
-    and providers that share with this tree. One provider supplies the whole amount of a class.
+    The classes of the unsuffixed group may come from different providers: from those of one tree,
+    and from those that share their resources with this tree. One provider supplies the whole amount
+    of a class.
 
     A suffixed group gets all of its resources from one provider. This provider must have at least
     one trait of every set in ``required``. It must also be in at least one aggregate of every set
@@ -43,12 +44,12 @@ class CandidateQuery:
     """A query for allocation candidates. The ``groups`` have distinct suffixes.
 
     ``is_isolated`` requires different providers for the suffixed groups. Each set in
-    ``same_subtrees`` names groups by their suffixes. The provider of one of these groups must be
-    the root of a subtree that contains the providers of all these groups.
+    ``same_subtrees`` contains suffixes of groups. The provider of one group in the set must be the
+    root of a subtree that contains the providers of all groups in the set.
 
-    ``root_required`` and ``root_forbidden`` are traits of the root provider.
-    ``takes_one_of_a_tree`` is for clients without support for trees. If it is set, a candidate uses
-    at most one provider of each tree. The search stops after ``limit`` candidates.
+    ``root_required`` and ``root_forbidden`` are traits of the root provider. With
+    ``takes_one_of_a_tree``, a candidate uses at most one provider of each tree; clients that do not
+    know trees need this. The search stops after ``limit`` candidates.
     """
 
     groups: tuple[RequestGroup, ...]
@@ -61,9 +62,9 @@ class CandidateQuery:
 
 
 class Candidate(NamedTuple):
-    """One allocation candidate: amounts by provider and class.
+    """One allocation candidate. ``allocations`` has amounts, by provider and then by class.
 
-    ``mappings`` has the providers of each group, by the group's suffix.
+    ``mappings`` has the providers of each group of the query, by the suffix of the group.
     """
 
     allocations: dict[ProviderUuid, dict[str, int]]
@@ -71,7 +72,7 @@ class Candidate(NamedTuple):
 
 
 class ClassSummary(msgspec.Struct, frozen=True, gc=False):
-    """Capacity and usage of one class of a provider.
+    """The capacity and the used amount of one resource class of a provider.
 
     A response has thousands of summaries. Summaries hold no references, so the garbage collector
     can skip them.
@@ -94,8 +95,8 @@ class ProviderSummary(msgspec.Struct, frozen=True, gc=False):
 class FoundCandidates:
     """The candidates, and a summary of every provider in the trees that they use.
 
-    If ``is_cut`` is set, the search stopped at an internal bound, not at the query's ``limit``. The
-    table may then have more candidates.
+    If ``is_cut`` is set, the search stopped at an internal bound, before the ``limit`` of the
+    query, and there may be more candidates.
     """
 
     candidates: list[Candidate]

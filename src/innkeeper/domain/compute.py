@@ -77,8 +77,8 @@ class Liveness:
 class Host(Liveness):
     """A machine with an agent: a provider that can hold servers, and its compute service.
 
-    ``availability_zone`` is the effective zone: the zone that an aggregate of the host sets, or
-    else the ``reported_zone``. ``dedication`` is one of
+    ``availability_zone`` is the zone that an aggregate of the host sets. If no aggregate sets a
+    zone, it is the ``reported_zone``. ``dedication`` is one of
     :class:`innkeeper.domain.hosts.Dedication`; ``dedicated_to`` is the id of the pcloud or
     reservation. ``kept_ratios`` are the ratios that the dedication sets, by resource class.
     """
@@ -157,7 +157,7 @@ class Task:
     RESIZE_REVERTING = "resize_reverting"
     MIGRATING = "migrating"
     REBUILDING = "rebuilding"
-    """Evacuation: the server is rebuilt on another host, because its own host is lost."""
+    """During an evacuation: the server is rebuilt on another host, because its own host is lost."""
     SHELVING = "shelving"
     SHELVING_OFFLOADING = "shelving_offloading"
     UNSHELVING = "unshelving"
@@ -245,24 +245,27 @@ class BootRequest(msgspec.Struct, frozen=True):
     """A validated request for servers. The objects that it names have not been looked up yet.
 
     Up to ``count_max`` servers are placed, if the quota and the hosts allow them. If fewer than
-    ``count_min`` fit, no server is placed. ``forced_host`` is the only acceptable host; the
-    caller has already checked the policy for it. ``seed`` determines the random choices.
-    ``server_ids`` are ``count_max`` new ids. With ``is_repeat``, they are looked up first.
+    ``count_min`` servers fit, no server is placed. ``forced_host`` is the only acceptable host; the
+    caller has checked that the user may force a host. ``seed`` determines the random choices.
+    ``server_ids`` are ``count_max`` new ids. With ``is_repeat``, servers with these ids may exist,
+    and are looked up first.
 
-    ``destination`` comes from an entry of a build plan. It names the id of the only server, and its
-    only acceptable host. Such a request leaves no server in ERROR, and is refused from
-    ``expires_at`` on.
+    ``destination`` comes from an entry of a build plan: a server and its host, sealed by a zone.
+    ``destination`` has the id of the only server, and its only acceptable host. Such a request
+    leaves no server in ERROR, and is refused from ``expires_at`` on.
 
-    ``launch_indexes`` are the numbers of the servers in their boot batch, if it has servers in
-    other zones too. With ``is_numbered`` the names of servers end with these numbers; ``None``
-    means that a request for several servers numbers them.
+    A boot batch is all servers of one user request. If some of them are in other zones,
+    ``launch_indexes`` are the numbers that the servers of this request have in the batch. With
+    ``is_numbered``, the names of servers end with these numbers. If ``is_numbered`` is ``None``,
+    the names end with numbers if the request is for several servers.
 
     A request from a zone parent has ``definitions``, which replace what this zone defines.
-    ``entry_id`` is the id of its build plan entry; a request with several has ``entries`` instead.
-    With ``is_across_zones``, weights must be comparable with those of other zones. Without it, all
-    servers stay in this zone. With ``is_refused_without_hosts``, no server is left in ERROR. With
-    ``may_be_elsewhere``, an unknown place is no error. With ``has_volumes``, volumes are reserved
-    for the servers. With ``is_volume_backed``, one of a server's volumes is its boot disk.
+    ``entry_id`` is the id of its build plan entry. A request with several entries has ``entries``
+    instead. With ``is_across_zones``, weights must be comparable with those of other zones. Without
+    it, all servers stay in this zone. With ``is_refused_without_hosts``, no server is left in
+    ERROR. With ``may_be_elsewhere``, an unknown place is no error. With ``has_volumes``, volumes
+    are reserved for the servers. With ``is_volume_backed``, one of a server's volumes is its boot
+    disk.
     """
 
     project_id: str
@@ -305,7 +308,7 @@ class BootRequest(msgspec.Struct, frozen=True):
     is_repeat: bool = False
 
     def launch_index(self, place: int) -> int:
-        """Return the number in the boot batch of the server at this place of the request."""
+        """Return the number that the server at this place of the request has in its boot batch."""
         return self.launch_indexes[place] if self.launch_indexes else place
 
     @property

@@ -1,9 +1,9 @@
-"""Functions that convert plain values to typed ones, made before they are first needed.
+"""Make functions that convert plain values to typed values, before they are first needed.
 
-May be false: that the first use of a type by msgspec is safe in threads. At this first use, msgspec
-reads the type's fields. If a second thread uses the type meanwhile, it reads a null pointer, and
-the process ends. So all types are read while modules are imported: by these functions, and by
-decoders that modules make.
+May be false: that threads may be the first to use a type with msgspec. When a type is first used,
+msgspec reads its fields. If a second thread uses the type meanwhile, that thread reads a null
+pointer, and the process ends. So all types are first used while modules are imported: by
+:func:`converter_to`, and by decoders that modules create.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def converter_to(kind: type[T], *, strict: bool = True) -> Callable[[object], T]
     With ``strict=False``, texts are converted to numbers where the type demands it. The function
     raises ``msgspec.ValidationError`` for other values. Call this while a module is imported.
     """
-    # This is what makes msgspec read the type.
+    # This first conversion makes msgspec read the fields of the type.
     msgspec.json.Decoder(kind)
 
     def convert(value: object) -> T:

@@ -1,4 +1,7 @@
-"""Types of the door, which forwards users' requests to pods and knows where resources are.
+"""Types of the door: it forwards users' requests to pods, and knows where resources are.
+
+A pod is a cloud behind this service. A *mark* is a text that the door stores with what it makes in
+a pod, so that it finds the resource again if the pod's answer is lost.
 
 Source: ADR 0040.
 """
@@ -14,27 +17,28 @@ import msgspec
 from innkeeper.domain.errors import Conflict
 
 Json: TypeAlias = object
-"""A value that was decoded from JSON, or a part of one. Its type is found out before it is used."""
+"""A value that was decoded from JSON, or a part of such a value. Code checks the type of the value
+before using it."""
 SERVER, VOLUME, GROUP = "server", "volume", "server_group"
 TAKES = "accept:"
-"""The beginning of the mark of a volume that another project takes over. The volume's id
-follows."""
+"""The prefix of the mark for the takeover of a volume by another project. The id of the volume
+follows the prefix."""
 MAY_TAKE = "late-accept:"
-"""The beginning of the name of a note. The note says that another project may still take over a
-volume, because its request may arrive late in the pod. The name ends with the volume's id and a
-digest of the project."""
+"""The prefix of the name of a note. The note says that another project may still take over a
+volume, because the project's request may arrive late in the pod. The id of the volume and a digest
+of the project's id follow the prefix."""
 WITH_SERVERS = "with:"
-"""The beginning of the marks of volumes that a pod makes for servers.
+"""The prefix of the marks of volumes that a pod makes for servers.
 
 The mark of the create or the id of the server follows, and the number of the device.
 """
 MARK = "innkeeper-door"
-"""The key of the metadata with which the door finds what it has begun to make."""
+"""The metadata key under which a pod stores the mark of a resource that the door makes."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoorAmounts:
-    """What one resource counts against the quota of its project.
+    """The amounts with which one resource counts against the quota of its project.
 
     Only servers have ``disk_gb``, which no quota limits.
     """
@@ -74,9 +78,10 @@ class DoorCaller:
 
 @dataclass(frozen=True, slots=True)
 class DoorRequest:
-    """A request as a client sent it. ``target`` is relative to the version, as in ``/servers``.
+    """A request as a client sent it.
 
-    ``address`` is that of this API without the version. It replaces the pod's address in links.
+    ``target`` is the path without the version, as in ``/servers``. ``address`` is the address of
+    this API without the version; it replaces the address of the pod in links.
     """
 
     kind: str
@@ -95,7 +100,7 @@ class DoorRequest:
 
 @dataclass(frozen=True, slots=True)
 class DoorAnswer:
-    """What the client gets."""
+    """The answer that the client gets."""
 
     status: int
     body: bytes
@@ -107,8 +112,9 @@ class PodResource:
     """A server or volume as its pod reports it.
 
     ``project_id`` is the id at the door, which is the name of the project in the pod. ``mark`` is
-    the mark of the create. ``amounts`` is ``None`` if the pod does not tell them, or while they may
-    change. A volume is attached to these ``servers``.
+    the text that the door gave the create, to recognize the resource. ``amounts`` is ``None`` if
+    the pod does not tell the amounts, or while they may change. ``servers`` are the ids of the
+    servers to which a volume is attached.
     """
 
     kind: str
@@ -120,20 +126,20 @@ class PodResource:
 
 
 def object_of(told: Json) -> Mapping[str, Json]:
-    """Return a value of a body that, by the schema of the body, is an object."""
+    """Return a value from a body as an object, which the schema of the body says that it is."""
     assert isinstance(told, Mapping), "the schema of a body is checked before"
     return told
 
 
 def objects_of(told: Json) -> Sequence[Mapping[str, Json]]:
-    """Return a value of a body that, by the schema of the body, is a list of objects or empty."""
+    """Return a value from a body as a list of objects. By its schema, it is a list or empty."""
     rows = told or ()
     assert isinstance(rows, Sequence), "the schema of a body is checked before"
     return [object_of(each) for each in rows]
 
 
 def number_of(told: Json) -> int:
-    """Return a value of a body that, by the schema of the body, is a number; 0 if it is empty."""
+    """Return a value from a body as a number. By its schema, it is a number or empty (then 0)."""
     number = told or 0
     assert isinstance(number, int | float | str), "the schema of a body is checked before"
     return int(number)

@@ -25,7 +25,7 @@ BROKEN_IMPORT = (
     ValueError,
     Warning,
 )
-"""The errors that Python raises on import of a missing, damaged or incompatible package."""
+"""The errors that Python raises when it imports a missing, damaged or incompatible package."""
 
 
 class Refusal(Exception):
@@ -85,7 +85,7 @@ class NotEnough(Conflict):
 
 
 class WrongState(Conflict):
-    """The state of a server forbids the action: the field ``fact`` has the value ``value``."""
+    """A server's state forbids the action: the server's field ``fact`` has the value ``value``."""
 
     def __init__(self, server_uuid: str, fact: str, value: str | None) -> None:
         super().__init__(
@@ -115,7 +115,7 @@ class CapacityExceeded(Conflict):
 
 
 class ConcurrentUpdate(Conflict):
-    """Another writer changed the object, so the caller named an outdated generation."""
+    """Another writer changed the object, so the generation in the request is outdated."""
 
     code = "concurrent_update"
 
@@ -138,7 +138,7 @@ class TooLarge(Refusal):
 
 
 class TooManyAttempts(Refusal):
-    """The caller failed too often, or wanted too much, and must wait before the next attempt."""
+    """The caller failed too often or asked for too much, and must wait before trying again."""
 
     def __init__(self, message: str, *, retry_after_s: int) -> None:
         super().__init__(message)

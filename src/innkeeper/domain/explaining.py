@@ -1,4 +1,4 @@
-"""Types for explanations of scheduling decisions: filters, near misses, weights and the driver.
+"""Types for explanations of scheduling decisions.
 
 Always true: only the fields ``host`` and ``alternates`` contain names of hosts. Callers that may
 not see these names get all other fields.
@@ -30,7 +30,7 @@ class Tally:
 
     ``refused`` counts all hosts that the filter rejects. ``removed`` counts only those that passed
     all earlier filters. ``alone`` counts only those that no other filter rejects. ``missing``
-    describes what the hosts lack. ``counted`` is ``missing`` with numbers of hosts, for
+    describes what the hosts lack. ``counted`` is the same text with numbers of hosts, for
     administrators.
     """
 
@@ -56,8 +56,8 @@ class Objection:
 class NearMiss:
     """A rejected host, with the filters that reject the host.
 
-    ``shortage`` is the sum of the missing fractions of all requested amounts. It is 0.25 if a
-    quarter of one amount is missing.
+    ``shortage`` adds up, over all requested amounts, the fraction that the host lacks. If the host
+    lacks a quarter of one amount and nothing else, ``shortage`` is 0.25.
     """
 
     host: str
@@ -121,10 +121,11 @@ class Ranked:
 class Explanation:
     """The hosts that the servers would get, or the reasons why the servers get no host.
 
-    ``tallies`` and ``nearest`` describe the search for the first server. If only some of the
-    servers get a host, ``then`` describes the search for the first server without a host.
-    ``has_dedicated`` tells whether the cloud has dedicated hosts. ``unread`` maps each ignored
-    hint to the reason. ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
+    ``tallies`` and ``nearest`` describe the search for the first server. If some servers get a host
+    and others do not, ``then`` describes the search for the first server without a host.
+    ``has_dedicated`` tells whether the cloud has dedicated hosts. ``unread`` has the reason why a
+    scheduler hint was ignored, by the name of the hint. ``counted_fault`` is the same text as
+    ``fault``, with numbers of hosts, for administrators.
     """
 
     hosts: int

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 WHOLE_MAX = 2**53
-"""Doubles show all whole numbers up to this one."""
+"""A double represents every whole number up to this one exactly."""
 _NUMBER = re.compile(r"[+-]?[0-9]{1,17}(\.[0-9]{1,17})?")
 _VERSION = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12}){2,}")
 _PART_DIGITS = 12
@@ -20,12 +20,12 @@ _PART_DIGITS = 12
 
 
 def normalized(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts with values in the form in which they are compared, at any depth."""
+    """Return the facts of a host with all values, also nested ones, in the form for comparison."""
     return {name: normalized_value(value) for name, value in facts.items()}
 
 
 def normalized_value(value: Any) -> Any:
-    """Return one value in this form."""
+    """Return one value in the form in which values are compared."""
     if isinstance(value, Mapping):
         return normalized(value)
     if isinstance(value, list | tuple):
@@ -33,7 +33,7 @@ def normalized_value(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        # As doubles, different large numbers would be equal.
+        # As doubles, some large numbers that differ would be equal.
         return float(value) if abs(value) < WHOLE_MAX else str(value)
     return _normalized_text(value) if isinstance(value, str) else value
 

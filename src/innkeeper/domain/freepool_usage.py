@@ -1,9 +1,8 @@
 """How hosts of the freepool were reserved and used over time; pure arithmetic.
 
-Source: the seed about reservations.
-
-Hours are added up per group: a project, a day or a host. Whole hosts and slots are counted
-separately, because a slot is only a part of a host.
+The freepool is the set of hosts that are kept for leases. Hours are added up per group: a project,
+a day or a host. Whole hosts and slots are counted separately, because a slot is only a part of a
+host: the resources of one server. Source: the seed about reservations.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from innkeeper.domain.usage import SECONDS_PER_HOUR
 PROJECT, DAY, HOST = "project", "day", "host"
 GROUPS = (PROJECT, DAY, HOST)
 TOTAL = ""
-"""The group of everything."""
+"""The key of the hours of everything, in a report by group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,9 @@ class ServerTime:
 class Hours:
     """Hours of hosts and of slots. Only reserved hosts and slots count as used or idle.
 
-    ``available_host_hours`` is the time in the freepool, and ``unreserved_host_hours`` the part of
-    it in which no reservation had the host or slots on it. Both are 0 for a project.
+    ``available_host_hours`` is the time that hosts were in the freepool. ``unreserved_host_hours``
+    is the part of that time in which no reservation had the host or a slot on it. For a project,
+    these two fields are 0.
     """
 
     available_host_hours: float = 0.0
@@ -95,7 +95,10 @@ def intersection(first: Sequence[Window], second: Sequence[Window]) -> list[Wind
 def report(
     within: Window, periods: Sequence[FreepoolPeriod], servers: Sequence[ServerTime], group_by: str
 ) -> dict[str, Hours]:
-    """Return the hours within a window by group; the hours of everything have the key ``TOTAL``."""
+    """Return the hours of each group within a window, by the name of the group.
+
+    The key ``TOTAL`` has the hours of everything.
+    """
     counted = _Counted(group_by)
     by_host: dict[str, list[ServerTime]] = defaultdict(list)
     for server in servers:
@@ -164,7 +167,7 @@ class _Counted:
     def add(
         self, name: str, window: Window, project_id: str | None, host: str, times: int = 1
     ) -> None:
-        """Add a window; its hours count ``times`` times."""
+        """Add the hours of a window, ``times`` times."""
         for group, part in self._parts(window, project_id, host):
             hours = times * max(0.0, (part.end - part.start).total_seconds()) / SECONDS_PER_HOUR
             for each in {TOTAL, group}:
@@ -189,7 +192,7 @@ class _Counted:
 
 
 def by_day(window: Window) -> Iterator[tuple[str, Window]]:
-    """Yield the part of a window in each day, with the day in UTC."""
+    """Yield, for each day that a window touches, the day in UTC and the part of the window."""
     start = window.start
     while start < window.end:
         midnight = start.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)

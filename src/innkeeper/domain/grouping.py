@@ -13,7 +13,7 @@ from innkeeper.domain.placing import GroupRule
 ZONE_KEY = "availability_zone"
 """The metadata key that puts the hosts of an aggregate into an availability zone."""
 OF_RESERVATION = "reservation:"
-"""The name of a reservation's server group: this, and the reservation's id."""
+"""The prefix of the name of a reservation's server group. The id of the reservation follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Aggregate:
 class ServerGroup:
     """Servers of one project under one policy (see :class:`placing.GroupPolicy`).
 
-    ``servers_per_host_max`` applies to anti-affinity only, where ``None`` means one.
+    ``servers_per_host_max`` has a meaning for anti-affinity only; there, ``None`` means 1.
     """
 
     uuid: str
@@ -74,8 +74,9 @@ _OF_PARENTS = UUID("6b1a4f0e-52a5-4d0c-9f7e-0d3c8f0c2a51")
 class GroupDefinition:
     """A server group of a zone, as the zone describes it to the zones below.
 
-    ``key`` is the group's id in the zone where its requests come in. ``has_members`` says that the
-    zone that is asked has members of the group, in itself or below it.
+    ``key`` is the id of the group in the zone to which users send requests. ``has_members`` says
+    that the zone that gets this definition has members of the group, in itself or in zones below
+    it.
     """
 
     key: str
@@ -93,9 +94,9 @@ class GroupDefinition:
 class GroupState:
     """A server group at the time of a boot.
 
-    ``rule`` counts members by host. ``members`` counts all members that are not deleted, with or
-    without a host, here or in the zones below. ``group_id`` is 0 for a group of a zone parent that
-    never had a member here.
+    ``rule`` has the number of members on each host. ``members`` is the number of all members that
+    are not deleted, with or without a host, here or in the zones below. ``group_id`` is 0 for a
+    group of a zone parent that never had a member here.
     """
 
     group_id: int
@@ -104,4 +105,4 @@ class GroupState:
 
 
 Members = Mapping[int, tuple[ServerId, ...]]
-"""The servers of each group, by the group's row id. Deleted servers are omitted."""
+"""The servers of each server group, by the row id of the group. Deleted servers are omitted."""

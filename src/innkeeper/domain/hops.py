@@ -1,11 +1,12 @@
 """Hop tokens: the signed form in which one zone sends a request of its users to a child zone.
 
-Always true: a token is valid for one method, one target and one body, for at most ``LIFETIME_S``.
-Without the secret that the two zones share, no token can be made or changed. The texts and numbers
-of a token are bounded, so a zone parent can make no later step fail with them.
+A hop is the step of a request from a zone to a child zone. Always true: a token is valid for one
+method, one target (the path and query) and one body, for at most ``LIFETIME_S``. Without the secret
+that the two zones share, no token can be made or changed. All texts and numbers in a token are
+bounded, so a zone parent cannot make later code fail with values that are too large.
 
-May be false: that a token was not sent before. The receiver must accept each id of a writing
-request once. Source: ADR 0037.
+May be false: that a token arrives for the first time. If a request writes, its receiver must accept
+the id of the token once, and refuse it afterwards. Source: ADR 0037.
 """
 
 from __future__ import annotations
@@ -36,19 +37,20 @@ REFUSED = "The request of the zone parent is not valid."
 PARENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A parent's name. It has no colon, because it is part of the prefix of ids."""
 OWNER_CHARS_MAX = 180
-"""The maximum length of the ids of users and projects: with a prefix they fit in the database."""
+"""The maximum length of ids of users and projects. With a prefix, such an id fits in the
+database."""
 NAME_CHARS_MAX = 255
 VISITED_MAX = 16
 TARGET_CHARS_MAX = 1024
-"""The maximum length of a target in a token. A token has only the digest of a longer target. With
-the longest names and ids, the rest of the token leaves no more room."""
+"""The maximum length of a target in a token. For a longer target, the token has the digest of the
+target instead. A greater maximum could make a token with the longest names and ids too long."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _OWNER = re.compile(rf"[^\0]{{0,{OWNER_CHARS_MAX}}}", re.DOTALL)
 _OWNER_NAME = re.compile(rf"[^\0]{{0,{NAME_CHARS_MAX}}}", re.DOTALL)
 _LINK_HOST = re.compile(r"[0-9a-z-]{1,63}\.invalid")
 _PURPOSE = b"innkeeper hop 1\x00"
 _DIGESTED = "sha256:"
-"""A digest of a target begins with this. A target itself begins with a slash."""
+"""The prefix of the digest of a target. A target that is not a digest begins with a slash."""
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _MAC_BYTES = hashlib.sha256().digest_size
@@ -81,7 +83,7 @@ _DECODER = msgspec.msgpack.Decoder(_Content)
 
 @dataclass(frozen=True, slots=True)
 class HopClaims:
-    """What a token says: the caller in the parent, and the one request that it is valid for.
+    """The content of a token: the caller in the zone parent, and the request it is valid for.
 
     ``target`` is the path with its query, or its digest; see :func:`signed_target`. ``id`` is a
     random text.
@@ -118,8 +120,9 @@ def is_for(target: str, signed: str) -> bool:
 def normal_target(target: str) -> str:
     """Return a path and query in normal form.
 
-    A proxy in between may escape other characters. Only escapes that mean nothing are undone (RFC
-    3986, section 6.2.2): ``%3D`` within a value is not the same as ``=``.
+    Both zones use this form, because a proxy between them may escape different characters. The
+    function undoes the escapes that do not change the meaning (RFC 3986, section 6.2.2). Others
+    stay: ``%3D`` within a value differs from ``=``.
     """
     return _ESCAPE.sub(_normal_escape, target)
 

@@ -18,10 +18,11 @@ class Dedication:
     belong to a pcloud. ``OPEN`` hosts take servers that name the pcloud. ``CLOSED`` hosts take no
     servers.
 
-    ``FREEPOOL`` hosts are kept for leases. They take servers in slots of a running reservation.
-    While no reservation has anything on the host, they also take preemptible servers. ``LEASED``
-    hosts take servers that name the running reservation. ``ENDED`` hosts belonged to a reservation
-    that is over: they take no servers, and return to the freepool once they are empty.
+    ``FREEPOOL`` hosts are kept for leases. They take servers in slots of a running reservation. A
+    host of the freepool on which no reservation has anything also takes preemptible servers.
+    ``LEASED`` hosts take servers whose requests name the running reservation. ``ENDED`` hosts
+    belonged to a reservation that is over: they take no servers, and return to the freepool once
+    they are empty.
     """
 
     POOLED = "pooled"
@@ -35,13 +36,13 @@ class Dedication:
 OF_PCLOUDS = frozenset({Dedication.POOLED, Dedication.CLOSED, Dedication.OPEN})
 OF_LEASES = frozenset({Dedication.FREEPOOL, Dedication.LEASED, Dedication.ENDED})
 TAKING_SERVERS = frozenset({Dedication.OPEN, Dedication.LEASED, Dedication.FREEPOOL})
-"""Dedications of hosts that take new servers of some requests."""
+"""Dedications with which a host takes new servers, if their requests meet its conditions."""
 TO_NOBODY = frozenset({None, Dedication.POOLED, Dedication.FREEPOOL})
 """Dedications of hosts that belong to no pcloud and no reservation."""
 
 
 class KeptRatio(NamedTuple):
-    """The effective ratio of one class on a dedicated host, and the host's own values.
+    """The allocation ratio in force for one class on a dedicated host, and the host's own values.
 
     ``in_force`` is the effective ratio. ``ratio`` is the host's own ratio, or ``None`` while the
     host has no inventory of the class. ``max_unit`` is the host's own value, or :data:`WHOLE` if
@@ -75,7 +76,7 @@ class InventoryReport:
         """Return the inventory that results from this report and the present inventory, if any."""
         if present is None:
             present = Inventory(self.total, max_unit=self.total, allocation_ratio=default_ratio)
-        # If max_unit was equal to the total, it stays equal.
+        # If max_unit was equal to the total, max_unit follows the new total.
         is_whole = present.max_unit == present.total
         return Inventory(
             total=self.total,
@@ -119,8 +120,8 @@ class HostReport:
 class ProviderReport:
     """The part of a host's report that concerns its provider.
 
-    ``provider_id`` is set for a known host. ``gone_classes`` and ``gone_traits`` were in the
-    host's previous report and are missing from the new report.
+    ``provider_id`` is set for a known host. ``gone_classes`` and ``gone_traits`` are the classes
+    and traits that the previous report of the host had, and the new report lacks.
     """
 
     name: str

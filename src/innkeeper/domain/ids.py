@@ -27,14 +27,14 @@ HostIndex = NewType("HostIndex", int)
 
 
 class Bookmark(NamedTuple):
-    """A position in the change feed: the id and the time of the last row that was read."""
+    """A position in the change feed: the id and time of the last row that was read from it."""
 
     id: ChangeId
     told_at: datetime | None
 
 
 BEGINNING = Bookmark(ChangeId(0), None)
-"""The position before the first row."""
+"""The position before the first row of the change feed."""
 
 Clock = Callable[[], datetime]
 """Returns the present time as a naive datetime in UTC."""
@@ -72,7 +72,8 @@ def is_uuid(text: str) -> bool:
 SEED_BITS = 63
 SECRET_BYTES = 32
 _SEEDS = 5
-"""The number of random numbers that make a secret. Together, they have more bits than it needs."""
+"""The number of random numbers that make a secret. Together, they have more than the 256 bits of a
+secret."""
 assert SEED_BITS * _SEEDS >= 8 * SECRET_BYTES
 
 

@@ -1,8 +1,9 @@
 """Encryption with key rings, for build plan entries and stored secrets.
 
 The first key of a ring encrypts ("seals") content into a *box*. Every key of the ring can decrypt
-("open") the boxes that it sealed. Each room defines its own text format, the data that a box is
-bound to, and the error for a box that cannot be opened.
+("open") the boxes that the same key sealed. Each room (a part of the service with its own API)
+defines its own text format, the data that a box is bound to, and the error for a box that cannot be
+opened.
 
 Always true: a box is a nonce followed by an AES-256-GCM ciphertext. To open a box, a caller needs
 the key that sealed the box, and the bytes that the box is bound to. The id of a key reveals nothing
@@ -40,7 +41,7 @@ class KeyRing:
         assert all(len(key) == KEY_BYTES for key in keys.values()), "AES-256 takes 32 bytes"
         self._by_id = {each: AESGCM(key) for each, key in keys.items()}
         self.first_id = next(iter(keys))
-        """The id of the key that seals."""
+        """The id of the key that seals new boxes."""
 
     def __contains__(self, used_id: str) -> bool:
         return used_id in self._by_id
@@ -91,7 +92,8 @@ def unpadded_text_of(raw: bytes) -> str:
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _LAST = {0: "", 2: "AQgw", 3: "AEIMQUYcgkosw048"}
-"""The last characters whose spare bits are zero, by the length of the last group of characters."""
+"""The characters that may end a canonical encoding, because their spare bits are zero. The key is
+the number of characters in the last group."""
 
 
 def is_unpadded(text: str) -> bool:
@@ -113,8 +115,8 @@ def _ends_well(text: str) -> bool:
 
 
 def _has_only_the_alphabet(text: str) -> bool:
-    # Without the characters of the alphabet, nothing must be left. A pattern takes three times as
-    # long.
+    # If all characters of the alphabet are removed, nothing must be left. A pattern takes three
+    # times as long.
     return text.isascii() and not text.encode().translate(None, _ALPHABET)
 
 
@@ -122,9 +124,10 @@ _STANDARD = bytes(
     {ord("-"): ord("+"), ord("_"): ord("/")}.get(each, each if each in _ALPHABET else ord("!"))
     for each in range(256)
 )
-"""Translates the URL-safe alphabet to the standard one. All else becomes an invalid character."""
+"""Translates the URL-safe alphabet to the standard alphabet, and all other bytes to an invalid
+character."""
 _PADDING = (b"", b"", b"==", b"=")
-"""The padding, by the length of the last group of characters."""
+"""The padding to add, by the number of characters in the last group."""
 _DECODER = msgspec.json.Decoder(bytes)
 
 

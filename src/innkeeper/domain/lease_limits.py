@@ -1,7 +1,7 @@
-"""Limits on the resources that projects reserve, and how much they reserve at each time.
+"""Limits on the resources that projects reserve, and the amounts reserved at each time.
 
-Always true: windows are half-open. If one reservation begins when another ends, they are not added
-up.
+Always true: windows are half-open. If one reservation ends when another begins, the amounts of the
+two are not added up.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class LeaseLimits:
     """The limits of one project, or its usage.
 
     As a limit, -1 is unlimited. ``leases`` counts leases that are not over, and ``future_leases``
-    those that have not begun. The other fields are the largest amounts that reservations have at
-    one time: whole hosts, slots for servers, and virtual processors in slots.
+    those that have not begun. The other fields are the largest amounts that all reservations
+    together have at one time: whole hosts, slots for servers, and virtual processors in slots.
     """
 
     leases: int = UNLIMITED
@@ -49,7 +49,7 @@ class ReservedUnits:
     unit_amounts: Mapping[str, int] | None
 
     def amount(self, name: str) -> int:
-        """Return how much the units count towards the limit ``name``."""
+        """Return the amount with which these units count against the limit ``name``."""
         if self.unit_amounts is None:
             return self.units if name == "reserved_hosts" else 0
         if name == "reserved_instances":
@@ -80,10 +80,10 @@ def excess(
     before: Sequence[ReservedUnits] = (),
     since: datetime,
 ) -> Excess | None:
-    """Return how a lease exceeds a limit from ``since`` on, or ``None`` if it does not.
+    """Return how a lease exceeds a limit from ``since`` on; ``None`` if the lease does not.
 
-    ``before`` is what the lease reserved before a change. Times at which the lease uses no more
-    than before are ignored, because that use was accepted earlier.
+    ``before`` is what the lease reserved before a change. The function ignores times at which the
+    change does not increase the use by the lease, because that use was accepted earlier.
     """
     steps: dict[datetime, list[int]] = {}
     for column, some in enumerate((others, own, before)):
@@ -105,6 +105,6 @@ def excess(
 
 
 def used_at(moment: datetime, units: Sequence[ReservedUnits]) -> dict[str, int]:
-    """Return how much these units count at one time, for each limit on reserved amounts."""
+    """Return the amounts that are reserved at one time, by the name of the limit on them."""
     present = [each for each in units if each.window.start <= moment < each.window.end]
     return {name: sum(each.amount(name) for each in present) for name in RESERVED}

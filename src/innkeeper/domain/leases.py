@@ -1,4 +1,4 @@
-"""Types of the leases room: hosts, and slots for servers, that are reserved for a window of time.
+"""Types of the leases room: whole hosts and slots for servers, reserved for a window of time.
 
 Source: the seed about reservations; ADR 0028 and ADR 0035.
 
@@ -20,12 +20,12 @@ from innkeeper.domain.ids import ProviderId, ProviderUuid
 
 NAME_MAX = 80
 RESERVATIONS_MAX = 100
-"""Per lease."""
+"""The maximum number of reservations in a lease."""
 LAST_MOMENT = datetime.max  # noqa: DTZ901 - naive and in UTC, like all times of the core
 UNITS_MAX = 100_000
-"""Per reservation: hosts, or slots for servers."""
+"""The maximum number of units in a reservation. A unit is a host or a slot for a server."""
 EVENTS_MAX = 100
-"""Events of users per lease."""
+"""The maximum number of events that users add to a lease."""
 SLOT_CLASS_PREFIX = "CUSTOM_RESERVATION_"
 """The prefix of the resource classes of slots; see :func:`slot_class`."""
 
@@ -43,7 +43,7 @@ RESOURCE_TYPES = (ResourceTypeName.HOST, ResourceTypeName.SLOT, ResourceTypeName
 
 
 class ReservationState:
-    """The state of a reservation. When ``ENDING``, it returns hosts once they are empty."""
+    """The state of a reservation. An ``ENDING`` one returns each host once the host is empty."""
 
     PENDING = "pending"
     ACTIVE = "active"
@@ -58,7 +58,7 @@ class LeaseEventKind:
     END = "end"
     BEFORE_END = "before_end"
     USER = "user"
-    """The events of users have this kind with a number after it."""
+    """The prefix of the kinds of events that users add. A number follows the prefix."""
 
 
 class LeaseEventState:
@@ -130,8 +130,9 @@ class Demand:
     """What a reservation takes from the calendar: ``units_min`` to ``units_max`` units.
 
     ``unit_amounts`` are the amounts of one unit by resource class. Without them, a unit is a whole
-    host. With ``affinity``, all units are on one host; if it is False, each unit is on a different
-    host. ``requirements`` are texts in the requirement language; a host must satisfy all of them.
+    host. If ``affinity`` is True, all units are on one host. If it is False, each unit is on a
+    different host. ``requirements`` are texts in the requirement language; a host must satisfy all
+    of them.
     """
 
     units_min: int
@@ -196,9 +197,7 @@ class Reservation(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The units that a reservation has on a host.
-
-    ``is_active`` is True once they are handed over.
+    """The units that a reservation has on a host. ``is_active`` is True once it has got them.
     """
 
     reservation_id: int
@@ -210,9 +209,9 @@ class Hold:
 class Lease(msgspec.Struct, frozen=True):
     """Reservations for a window of time. ``ended_at`` is the time when the end event began.
 
-    ``shared_with`` are other projects that may use its reservations. A lease with an
-    ``idle_grace_s`` ends early if it is unused for that long. It has been unused since
-    ``idle_since``. The project ``offered_to`` may accept the lease, and then owns it.
+    ``shared_with`` are other projects that may use its reservations. A lease ends early if it is
+    unused for ``idle_grace_s``. It has been unused since ``idle_since``. The project ``offered_to``
+    may accept the lease, and then owns it.
     """
 
     id: int

@@ -13,8 +13,8 @@ from typing import Any
 from innkeeper.domain.images import Image
 
 WILDCARDS_MAX = 8
-"""The maximum number of gaps in a pattern. Every gap multiplies the number of ways to match a long
-name."""
+"""The maximum number of gaps in a pattern. Each further gap multiplies the number of ways in which
+the pattern can match a long name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def parse_pattern(text: str) -> Pattern | None:
 
 @dataclass(frozen=True, slots=True)
 class TagCondition:
-    """Conditions on the tags of a server. Empty conditions are ignored.
+    """Conditions on the tags of a server. A field that is empty is no condition.
 
     The server must have every tag in ``every``, and at least one tag in ``some``. It must lack at
     least one tag in ``not_every``, and every tag in ``not_some``.
@@ -76,8 +76,9 @@ class TagCondition:
 class StateCondition:
     """A condition on a server's state: a status, and a task state.
 
-    If ``tasks`` is not empty, the task state must be one of them. If only ``without_tasks`` is not
-    empty, the task state must not be one of those. If both are empty, any task state matches.
+    If ``tasks`` is not empty, the task state must be one of them. If ``tasks`` is empty and
+    ``without_tasks`` is not, the task state must not be in ``without_tasks``. If both fields are
+    empty, any task state matches.
     """
 
     status: str
@@ -90,11 +91,11 @@ class ServerSelection:
     """Filters, order and page for a list of servers.
 
     A column in ``exact`` must have one of the values given there. A column in ``like`` must match
-    the pattern given there. A server must meet at least one condition of each tuple in ``states``.
-    ``availability_zone`` is the zone of the server's host, or the requested zone for a server
-    without a host. ``sort`` has pairs of (column, whether it is sorted in descending order). Ties
-    are sorted by row id, in the direction of the last column. ``marker`` is the last server of the
-    previous page.
+    the pattern given there. ``states`` has tuples of conditions; a server must meet at least one
+    condition of each tuple. ``availability_zone`` is the zone of the server's host, or the
+    requested zone for a server without a host. ``sort`` has pairs of (column, whether it is sorted
+    in descending order). Ties are sorted by row id, in the direction of the last column. ``marker``
+    is the last server of the previous page.
     """
 
     limit: int
@@ -115,8 +116,9 @@ class ServerSelection:
 class FlavorSelection:
     """Filters and order for a list of flavors.
 
-    If ``is_public`` is ``None``, public and private flavors are listed. If it is true and there is
-    a ``project_id``, the private flavors that are shared with this project are listed too.
+    If ``is_public`` is ``None``, public and private flavors are listed. If ``is_public`` is true
+    and ``project_id`` is set, the list also has the private flavors that are shared with this
+    project.
     """
 
     is_public: bool | None = True
@@ -134,9 +136,10 @@ class ImageSelection:
 
     A field in ``exact`` must have one of the values given there. Only images that the project
     ``viewer`` may see are listed. If ``viewer`` is ``None``, all images are listed. Community
-    images of other projects are listed only if ``with_community`` is set. ``accepts`` checks each
-    image for the tags and properties, which the database does not filter. ``sort`` has pairs of
-    (field, whether it is sorted in descending order). The last field in ``sort`` is the id.
+    images of other projects are listed only if ``with_community`` is set. The database does not
+    filter by tags and properties; ``accepts`` returns whether an image has the wanted tags and
+    properties. ``sort`` has pairs of (field, whether it is sorted in descending order). The last
+    field in ``sort`` is the id.
     """
 
     exact: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)

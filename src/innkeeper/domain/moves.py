@@ -1,4 +1,4 @@
-"""Types for actions on servers, their events, and migrations between hosts."""
+"""Types for actions on servers, for the events of actions, and for migrations between hosts."""
 
 from __future__ import annotations
 
@@ -83,24 +83,27 @@ class MigrationStatus:
 
 _S = MigrationStatus
 IN_FLIGHT = frozenset({_S.ACCEPTED, _S.MIGRATING, _S.POST_MIGRATING, _S.PREPARING, _S.RUNNING})
-"""The server is presumably still on its source, but has allocations on its destination."""
+"""With these statuses, the server is presumably still on its source, but has allocations on its
+destination."""
 MAY_CHANGE_HOSTS = IN_FLIGHT | {_S.FINISHED, _S.REVERTING}
-"""The server may still move between the source and the destination."""
+"""With these statuses, the server may still move between the source and the destination."""
 LEFT_AT_DESTINATION = frozenset({_S.REVERTING, _S.CANCELLING, _S.FAILING})
-"""The host that still has to clean up is the destination, not the source."""
+"""With these statuses, the destination still has to clean up, and the source need not."""
 OPEN = MAY_CHANGE_HOSTS | LEFT_AT_DESTINATION | {_S.CONFIRMING, _S.DONE}
-"""The migration may still have allocations. In all other statuses it has none."""
+"""A migration with one of these statuses may have allocations. With any other status, it has
+none."""
 COUNTED_TWICE = frozenset({_S.MIGRATING, _S.POST_MIGRATING, _S.FINISHED})
-"""A resized server counts against the quota with the maximum of its old and new flavors."""
+"""With these statuses, a resized server counts against the quota with the maximum of its old and
+new flavors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
     """A move of a server to another host or to another flavor.
 
-    ``uuid`` is also a consumer. This consumer has the allocations on the host that the server is
-    leaving or has left. ``old_state`` is the server's state before the move. Flavors have the same
-    form as in a server's row.
+    ``uuid`` is also the id of a consumer in Placement. This consumer has the allocations on the
+    host that the server is leaving or has left. ``old_state`` is the server's state before the
+    move. Flavors have the same form as in a server's row.
     """
 
     id: int
@@ -142,7 +145,7 @@ class Migration:
 
 
 def larger(migration: Migration, than: Mapping[str, Any]) -> tuple[int, int]:
-    """Return (vcpus, MB): the maximum of a migration's flavors minus the amounts of ``than``."""
+    """Return (vcpus, MB): by how much the larger of a migration's flavors exceeds ``than``."""
     vcpus, memory_mb = (
         max(migration.old_flavor[name], migration.new_flavor[name]) - than[name]
         for name in ("vcpus", "memory_mb")

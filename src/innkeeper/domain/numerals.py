@@ -35,5 +35,5 @@ def is_boundless(text: str) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    # Python also accepts digits of other scripts, and underscores, which are likely typos.
+    # Python would also accept underscores, and digits of other scripts. Both are probably typos.
     return text.isascii() and "_" not in text

@@ -1,7 +1,7 @@
-"""Orders to agents: their kinds, and what must be true when an agent has carried one out.
+"""Orders to agents: the kinds, and what must be true after an agent has carried out each.
 
-The service and the agents use this list. An agent in another language finds it in the reference of
-the agents' protocol.
+The service and the agents use this list. For agents in other languages, the reference of the
+agents' protocol has the same list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from innkeeper.domain.ids import AgentId, ServerId
 class OrderKind:
     """The kinds of orders, and the required state after each.
 
-    If the driver of an agent fails, it must leave the server as it was before the order, if
+    If an order fails, the driver of the agent must leave the server as it was before the order, if
     possible. ``power_state`` in an order's body is the required power state: 1 running, 3 paused, 4
     shut down.
     """
@@ -25,7 +25,7 @@ class OrderKind:
     BUILD = "build"
     """The server is on the host, and is running."""
     DESTROY = "destroy"
-    """Nothing of the server is left on the host, not even leftovers of a move."""
+    """Nothing of the server is left on the host. Remains of a move are gone, too."""
 
     STOP = "stop"
     """The server is shut down."""
@@ -37,11 +37,11 @@ class OrderKind:
     PAUSE = "pause"
     """The server is not running, and stays in memory."""
     UNPAUSE = "unpause"
-    """The server is running, from where it was paused."""
+    """The server is running, and goes on from the point at which it was paused."""
     SUSPEND = "suspend"
     """The server is not running, and its memory is saved on disk."""
     RESUME = "resume"
-    """The server is running, from where it was suspended."""
+    """The server is running, and goes on from the point at which it was suspended."""
 
     DEPART = "depart"
     """The server is shut down, and ``dest_host`` can fetch its disks."""
@@ -99,12 +99,13 @@ class OrderKind:
     """Nothing of the volume is left on the pool. ``server_id`` is the id of the volume."""
 
     VOLUMES = frozenset({ATTACH_VOLUME, DETACH_VOLUME, MAKE_VOLUME, GROW_VOLUME, DROP_VOLUME})
-    """Orders about volumes. Orders that bring a server to a host list its ``volumes`` in their
-    bodies, each in the form of the body of ``attach-volume``; the server uses these volumes, too,
-    after the order. After ``destroy``, ``offload`` and ``send``, the host uses none of them."""
+    """Orders about volumes. Orders that bring a server to a host list the server's ``volumes`` in
+    their bodies. Each volume has the form of the body of ``attach-volume``. After such an order,
+    the server uses these volumes. After ``destroy``, ``offload`` and ``send``, the host uses none
+    of them."""
     BESIDE = frozenset({ABORT, HURRY})
-    """Orders that do not wait for the server's other orders, because they affect the running
-    order."""
+    """Orders that are sent while another order of the same server runs, because they affect the
+    running order."""
 
 
 class OrderStatus:

@@ -16,18 +16,19 @@ from innkeeper.domain.usage import hours_between
 
 HOST_FLAVOR_KIND = "host_flavor"
 PCLOUD_KIND = "pcloud"
-"""Kinds of aggregates; see :class:`innkeeper.domain.grouping.Aggregate`."""
+"""The kinds of aggregates that rooms manage; see :class:`innkeeper.domain.grouping.Aggregate`."""
 HOST_NAME_MAX = 243
-"""A name and its prefix form a key of at most 255 characters."""
+"""The maximum length of a host's name. With its prefix, a name forms a key of at most 255
+characters."""
 HOST_NAME_PATTERN = r"^(?!\s)(?!\.{1,2}$)[^:/\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)"
-"""Also used in schemas. A name is part of a key, where ``:`` is the separator. It is also part of a
-URL path, where ``.`` and ``..`` have a special meaning."""
+"""The pattern of host names, for JSON schemas as well. A name has no ``:``, which is a separator in
+keys. A name is not ``.`` or ``..``, which have a special meaning in URL paths."""
 RATIO_MIN, RATIO_MAX = 0.0001, 1e9
-"""Bounds of allocation ratios. With a smaller ratio, no machine has any capacity."""
+"""The bounds of allocation ratios. With a ratio below the minimum, no machine has any capacity."""
 SILENT_S = 600.0
 """A host counts as full if its agent has been down for longer than this. Restarts of agents and
-short network failures take less time. They must not add a host to the pcloud, because the host
-would stay and be billed."""
+short network failures take less time. They must not cause another host to be added to the pcloud,
+because that host would stay and be billed."""
 AUTO_MARK = "~auto-"
 """Separates the pcloud's name from a number in the names of hosts that were added automatically.
 Names of machines contain no ``~``, so they cannot collide with these names."""
@@ -79,9 +80,9 @@ class Pcloud:
     """A project's set of dedicated hosts. ``project_id`` is the owner.
 
     A ratio of ``None`` keeps the hosts' own ratios. With ``is_automatic``, requests that name no
-    pcloud may use the hosts as well. :func:`consenting` returns the projects whose requests may do
-    so. While new ratios are being applied, hosts up to the row ``rolled_out_to`` have the new
-    ratios. If ``rolled_out_to`` is ``None``, all hosts have them.
+    pcloud may use the hosts as well, if they are from projects that :func:`consenting` returns.
+    While new ratios are being applied, hosts up to the row ``rolled_out_to`` have the new ratios.
+    If ``rolled_out_to`` is ``None``, all hosts have them.
     """
 
     id: int
@@ -112,9 +113,9 @@ class Pcloud:
 def consenting(owner: str, projects: Mapping[str, bool]) -> frozenset[str]:
     """Return the projects whose requests may use an automatic pcloud without naming it.
 
-    ``projects`` has the projects that may use the pcloud, each with whether it accepted automatic
-    placement. The owner needs no acceptance. Other projects must accept, because the owner of the
-    hosts sees the projects' servers and controls the hosts.
+    The keys of ``projects`` are the projects that may use the pcloud. The value of a project says
+    whether the project accepted automatic placement. The owner need not accept. Other projects must
+    accept, because the owner of the hosts sees the projects' servers and controls the hosts.
     """
     return frozenset(
         project_id
@@ -129,7 +130,7 @@ def is_host_name(text: str) -> bool:
 
 
 def beginning_of_host_names(pcloud_name: str) -> str:
-    """Return the pcloud's name, with ``-`` for characters that are invalid in host names."""
+    """Return the pcloud's name, with ``-`` in place of each character invalid in host names."""
     return _NOT_IN_HOST_NAMES.sub("-", pcloud_name)
 
 

@@ -7,11 +7,12 @@ Always true of pools:
 
 - A *pool* is a provider that has the trait :data:`SHARES` and cannot hold servers.
 - A pool *serves* a host if any provider of the host's tree is in one of the pool's aggregates.
-- A host *borrows* a class if its own capacity of the class is less than one unit. The class then
-  comes from the pools that serve the host. Existing allocations make no difference.
+- A host *borrows* a class if its own capacity of the class is less than one unit. Servers on the
+  host then get the class from the pools that serve the host. Amounts that are already allocated do
+  not matter for this rule.
 
-Three places implement these rules: the host table for decisions, the systems for a page of hosts,
-and one query for sums over all hosts. Tests prove that they agree.
+Three parts of the code implement these rules: the host table (for decisions), the systems (for a
+page of hosts), and one query (for sums over all hosts). Tests prove that the three parts agree.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId, 
 
 CUSTOM_PREFIX = "CUSTOM_"
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
-"""The standard trait of a provider that serves all trees with a member in its aggregates."""
+"""The standard trait of a pool: it serves every tree that has a provider in its aggregates."""
 
 
 @dataclass(frozen=True, slots=True)

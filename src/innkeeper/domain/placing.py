@@ -1,7 +1,7 @@
 """Types of requests to the scheduler, and of the build plans that it returns.
 
-Always true: a decision is a pure function of the host table and the request spec, which contains
-the seed of random choices.
+Always true: a decision is a pure function of the host table and the request spec. The request spec
+contains the seed of the random choices.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Rules:
 
     Reported capabilities older than ``capabilities_max_age_s`` count as unknown.
     ``capability_multipliers`` are pairs of a capability's name and its multiplier. Preemptible
-    servers may use hosts that no lease needs within ``preemptible_reach_s`` seconds; with ``None``,
-    no server is preemptible.
+    servers may use hosts that no lease needs within the next ``preemptible_reach_s`` seconds. If
+    that is ``None``, no server is preemptible.
     """
 
     servers_per_host_max: int = 50
@@ -63,10 +63,11 @@ class GroupPolicy:
 class GroupRule:
     """A server group in a request spec: its policy, and the number of members by host.
 
-    ``members`` excludes the servers of this request; the scheduler counts them while it picks.
-    ``servers_per_host_max`` applies to anti-affinity only. ``is_moving`` says that a member is
-    migrating, and may end up on either of two hosts. ``is_elsewhere`` says that all members are in
-    other zones, so affinity allows no host of this zone.
+    ``members`` has the number of members by host, without the servers of this request, which the
+    scheduler counts while it picks hosts. ``servers_per_host_max`` has a meaning for anti-affinity
+    only. ``is_moving`` says that a member is migrating, and may end up on either of two hosts.
+    ``is_elsewhere`` says that the group has members, and that all of them are in other zones: so
+    affinity allows no host of this zone.
     """
 
     policy: str
@@ -78,7 +79,7 @@ class GroupRule:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The address range that hosts must be in. ``version`` is 4 or 6."""
+    """The address range in which a host's address must be. ``version`` is 4 or 6."""
 
     version: int
     address: int
@@ -95,9 +96,8 @@ class RequestSpec(msgspec.Struct, frozen=True):
     ``amounts`` are keyed by resource class. ``now_s`` is the time of the request in seconds. A host
     is down if its agent was last seen before ``now_s - silence_max_s``. ``flavor_specs`` are the
     flavor's extra specs, unparsed, for filters that compare them with aggregate metadata. ``turn``
-    is the number of the first random draw. A caller can request servers one by one and increment
-    ``turn`` each time. The servers then get the same hosts as with a single request for all of
-    them.
+    is the number of the first random draw. If a caller requests servers one by one and increments
+    ``turn`` each time, the servers get the same hosts as with one request for all servers.
 
     Hosts are given by name. ``same_hosts`` and ``different_hosts`` are the hosts of the servers
     that the hints ``same_host`` and ``different_host`` name. Without a ``same_host`` hint,
@@ -110,8 +110,8 @@ class RequestSpec(msgspec.Struct, frozen=True):
     ``takes_slot`` says that the amounts include a slot of a reservation. A server that
     ``is_preemptible`` uses the freepool only.
 
-    With ``has_fixed_scales``, weights do not depend on which other hosts a zone has. So they can be
-    compared with the weights of other zones.
+    With ``has_fixed_scales``, the weight of a host does not depend on the other hosts of the zone.
+    So the weights can be compared with the weights of hosts in other zones.
 
     ``volume_pools`` are the pools of the server's volumes, which the host must reach.
     """
@@ -213,7 +213,7 @@ class BuildPlan(msgspec.Struct, frozen=True):
 
     ``hosts`` counts all hosts, and ``candidates`` the hosts that passed all filters for the first
     server. ``seen`` has the generation at which each provider of the plan, including pools, had
-    enough capacity. A claim fails if a provider is at another generation.
+    enough capacity. A claim of the plan fails if a provider is no longer at this generation.
     """
 
     entries: tuple[Entry, ...]

@@ -1,4 +1,4 @@
-"""The slice of the settings for pods."""
+"""The part of the settings for pods."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Podding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     At most ``pod_requests_max`` requests to one pod run at once, in each process. Each pod is
     polled every ``pod_poll_interval_s``, and is down after ``pod_failures_to_offline`` failures in
     a row. It is measured every ``pod_measure_interval_s``. Measurements older than
-    ``pod_measurement_max_age_s`` are reported as old. They are kept for
-    ``pod_measurements_kept_days``. Forecasts use those of the last ``pod_trend_days``.
+    ``pod_measurement_max_age_s`` are reported as old. All measurements are kept for
+    ``pod_measurements_kept_days``. Forecasts use the measurements of the last ``pod_trend_days``.
 
-    A pod without a threshold of its own is full at ``pod_threshold_percent``. The extra specs in
-    ``pod_affinity_keys`` are tags, even if no pod has such a tag. Filters and weighers are given by
-    their names, or as ``package.module:name``. The highest weight wins.
+    A pod without a threshold of its own is full at ``pod_threshold_percent``. An extra spec with a
+    key in ``pod_affinity_keys`` is an affinity tag, even if no pod has this tag. Filters and
+    weighers are given by their names, or as ``package.module:name``. The highest weight wins.
     """
 
     role: Literal["zone", "gateway"] = "zone"

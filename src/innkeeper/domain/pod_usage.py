@@ -1,4 +1,4 @@
-"""What measurements say about a pod: its usage, its limits, and when it fills.
+"""What measurements say about a pod (a cloud behind this service): its usage, and when it is full.
 
 Always true: if a usage lacks a kind of amounts, or the total of a kind, this kind counts as not
 full. Source: the seed *Dynamic Pod Binding*; ADR 0039.
@@ -16,9 +16,9 @@ from innkeeper.domain.pods import KINDS, Pod
 
 DAY_S = 86_400.0
 POINTS_MIN = 2
-"""A line needs two points."""
+"""The minimum number of measurements for a forecast: a line needs two points."""
 FULL_WITHIN = timedelta(days=3650)
-"""A forecast that is further ahead than ten years is not shown."""
+"""A date on which a pod is full is shown if it is at most ten years ahead."""
 AMOUNT_MAX = 1e15
 """A larger amount is taken as unknown. Sums of amounts stay exact below this bound."""
 
@@ -35,9 +35,11 @@ class KindUsage:
 class KindForecast:
     """A straight line through the measurements of one kind.
 
-    ``used_per_day`` is its slope. ``full_at`` is when the usage reaches the limit, or ``None`` if
-    it does not grow. ``error_count`` measurements were compared with a line through all
-    measurements before them. ``error_percent`` is the mean difference, in percent of the total.
+    ``used_per_day`` is its slope. ``full_at`` is the time at which the usage reaches the limit, or
+    ``None`` if the usage does not grow, the total is unknown, or that time is too far ahead. To
+    estimate the error of the forecast, ``error_count`` measurements were each compared with a line
+    through all earlier measurements. ``error_percent`` is the mean difference, in percent of the
+    total.
     """
 
     used_per_day: float
@@ -47,12 +49,12 @@ class KindForecast:
 
 
 Usage = Mapping[str, KindUsage]
-"""The usage of a pod by kind."""
+"""The usage of a pod, by the name of the kind of amounts, such as ``vcpus``."""
 Point = tuple[datetime, Usage]
 
 
 def usage_of(told: Mapping[str, Any]) -> dict[str, KindUsage]:
-    """Return the usage in a measurement's JSON, without unusable values."""
+    """Return the usage in a measurement's JSON, by kind, without values that are not usable."""
     kinds = told.get("kinds")
     found: dict[str, KindUsage] = {}
     for kind in KINDS:
@@ -65,7 +67,7 @@ def usage_of(told: Mapping[str, Any]) -> dict[str, KindUsage]:
 
 
 def number(value: object) -> float | None:
-    """Return an amount that a pod told as a number; ``None`` if it is not usable."""
+    """Return an amount from a pod as a number; ``None`` if it is not a usable number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -76,12 +78,16 @@ def number(value: object) -> float | None:
 
 
 def capacity(pod: Pod, kind: str, total: float) -> float:
-    """Return the capacity of a pod for one kind of amounts, with its allocation ratio."""
+    """Return the capacity of a pod for one kind of amounts: ``total`` x the allocation ratio."""
     return total * pod.allocation_ratios.get(kind, 1.0)
 
 
 def limit(pod: Pod, kind: str, total: float) -> float:
-    """Return the usage at which a pod is full in one kind, by its threshold or headroom."""
+    """Return the usage at which a pod is full in one kind of amounts.
+
+    It is the smaller of the limits from the pod's threshold and from the pod's headroom; at least
+    0.
+    """
     whole = capacity(pod, kind, total)
     left = whole - pod.headroom.get(kind, 0.0)
     return max(0.0, min(whole * pod.threshold_percent / 100, left))
@@ -117,7 +123,7 @@ def _forecast(pod: Pod, kind: str, series: Sequence[tuple[datetime, KindUsage]])
 
 
 def _line(dots: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the slope and the start of a line that is fitted by least squares."""
+    """Return the slope of a line fitted by least squares, and the line's value at 0."""
     mean_x = sum(x for x, _ in dots) / len(dots)
     mean_y = sum(y for _, y in dots) / len(dots)
     spread = sum((x - mean_x) ** 2 for x, _ in dots)

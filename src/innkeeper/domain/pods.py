@@ -1,4 +1,4 @@
-"""Types of pods: clouds behind this service, and which project is bound to which of them.
+"""Types of pods: a pod is a cloud behind this service, and projects are bound to pods.
 
 Source: the seed *Dynamic Pod Binding*; ADR 0039.
 """
@@ -17,12 +17,13 @@ from innkeeper.domain.errors import Invalid
 
 VCPUS, MEMORY_MB, DISK_GB, VOLUME_GB = "vcpus", "memory_mb", "disk_gb", "volume_gb"
 KINDS = (VCPUS, MEMORY_MB, DISK_GB, VOLUME_GB)
-"""The kinds of amounts that pods are measured in. The first three are of servers."""
+"""The kinds of amounts in which pods are measured. The first three are amounts of servers."""
 NUMBER_MAX = 1e12
-"""The largest weight, price or headroom. Sums of larger numbers would lose digits."""
+"""The largest weight, price or headroom of a pod. Sums of larger numbers would lose digits."""
 RATIO_MAX = 1e6
 GENERAL = "general"
-"""The group of requests without tags. The names of all other groups have an equals sign."""
+"""The name of the group of requests and pods without tags. The names of all other groups have an
+equals sign."""
 
 
 def group_of(tags: Mapping[str, str]) -> str:
@@ -42,12 +43,12 @@ def tags_of(group: str) -> dict[str, str] | None:
 
 
 def group_key(project_id: str, group: str) -> str:
-    """Return the key under which all bindings of a project and group are numbered."""
+    """Return the key of the sequence that numbers all bindings of a project and group."""
     return _digest(project_id, group)
 
 
 def active_key(project_id: str, group: str, az_name: str) -> str:
-    """Return the key that at most one active binding has."""
+    """Return the key of an active binding. At most one active binding has this key."""
     return _digest(project_id, group, az_name)
 
 
@@ -58,7 +59,7 @@ def _digest(*parts: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PodHealth:
-    """What the last polls found out about a pod. ``is_up`` is ``None`` before the first one.
+    """The results of the last polls of a pod. ``is_up`` is ``None`` before the first poll.
 
     ``failures`` counts the failed polls in a row.
     """
@@ -77,9 +78,10 @@ class Pod:
 
     ``az_name`` is the availability zone that users see, and ``pod_az_name`` the one inside the pod.
     ``tags`` say for which special work the pod is. A kind of amounts is full at
-    ``threshold_percent`` of its capacity, or when less than its ``headroom`` would be left.
-    Capacity is what the pod reports, times the kind's ratio in ``allocation_ratios``.
-    ``endpoints`` override addresses of the pod's service catalog, by service type.
+    ``threshold_percent`` of its capacity, or when less than the kind's ``headroom`` would be left,
+    whichever comes first. The capacity is the amount that the pod reports, times the kind's ratio
+    in ``allocation_ratios``. ``endpoints`` has addresses by service type, which override the
+    addresses in the pod's service catalog.
     """
 
     id: int
@@ -129,10 +131,10 @@ class EndReason:
 class PodBinding:
     """A project's binding to a pod, for the work of one group in one availability zone.
 
-    ``sequence`` numbers the bindings of a project and group without gaps. A binding that replaces
-    others has their lowest ``chain``. Any other binding has its own ``sequence`` as its ``chain``.
-    ``pod_id`` is ``None`` after the pod was deleted. ``start_reason`` is for administrators. An
-    active binding has no ``ended_at``.
+    ``sequence`` numbers the bindings of a project and group without gaps. If a binding replaces
+    others, its ``chain`` is the lowest ``chain`` of the replaced bindings. Otherwise, its ``chain``
+    is its own ``sequence``. ``pod_id`` is ``None`` after the pod was deleted. ``start_reason`` is
+    for administrators. An active binding has no ``ended_at``.
     """
 
     id: int
@@ -159,8 +161,8 @@ class PodBinding:
 class PodMeasurement:
     """The usage of a pod at one moment, as JSON; see :mod:`innkeeper.domain.pod_usage`.
 
-    ``placed`` are the amounts that this service placed in the pod after the measurement, by kind.
-    They are counted until ``placed_until``.
+    ``placed`` has the amounts, by kind, that this service placed in the pod after the measurement.
+    They count as used until ``placed_until``.
     """
 
     id: int
@@ -180,14 +182,17 @@ class PodMeasurement:
 class PodRouting:
     """Where a resource lives. ``bottom_id`` is ``None`` until the pod has confirmed it.
 
-    ``number`` resources with these amounts count against the quota of the project. ``image_id`` is
-    the image at the door, ``type_uuid`` the volume type there, and ``server_group_uuid`` the server
-    group. ``deleted_at`` is when the pod accepted to delete the resource. Without a ``bottom_id``,
-    the create is in doubt, and ``deleted_at`` is when the pod answered that it has nothing of it.
-    ``changing_at`` is when the pod was last asked to change the amounts. ``server_uuid`` is the
-    server that a volume was made for, or was last attached to. The pod may delete the server and
-    the volume together. With a ``group_name``, the project is bound to the pod for this group and
-    ``az_name`` when the pod confirms.
+    ``top_id`` is the id at the door (the gateway for users' requests); ``bottom_id`` is the id in
+    the pod. ``number`` resources with these amounts count against the quota of the project.
+    ``image_id`` is the image's id at the door, ``type_uuid`` the volume type's, and
+    ``server_group_uuid`` the server group's. ``deleted_at`` is the time at which the pod agreed to
+    delete the resource. Without a ``bottom_id``, it is not known whether the pod made the resource.
+    In this case, ``deleted_at`` is the time at which the pod answered that it has no such resource.
+    ``changing_at`` is the time at which the pod was last asked to change the amounts.
+    ``server_uuid`` is the server for which a volume was made, or to which it was last attached. The
+    pod may delete this server and the volume together. If the routing has a ``group_name``, the
+    project is bound to the pod for this group and ``az_name`` as soon as the pod confirms the
+    resource.
     """
 
     id: int
@@ -217,7 +222,8 @@ class PodRouting:
 class PodHome(NamedTuple):
     """Where a resource of a list lives, and the fields of its row that only the door knows.
 
-    It is a tuple, because a list may have a thousand of them.
+    This type is a tuple, because a list may have a thousand homes. The door is the gateway of this
+    service, which forwards users' requests to pods.
     """
 
     pod_id: int
@@ -231,8 +237,9 @@ class PodHome(NamedTuple):
 class PodContents:
     """What a project has in a pod, as the routings say.
 
-    ``servers`` and ``volumes`` include those that the pod is ``deleting``. The amounts also include
-    those of servers and volumes that are ``begun``: the pod may not have made them yet.
+    ``servers`` and ``volumes`` include the ``deleting`` servers and volumes, which the pod is
+    deleting. The amounts also include the amounts of the ``begun`` servers and volumes, which the
+    pod was asked to make and has not confirmed.
     """
 
     project_id: str
@@ -246,7 +253,7 @@ class PodContents:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left, and nothing can appear."""
+        """Whether nothing of the project is left in the pod, and nothing can still appear there."""
         return not (self.servers or self.volumes or self.begun)
 
 
@@ -254,10 +261,10 @@ class PodContents:
 class PodRequest:
     """Work for which a pod is wanted.
 
-    ``az_name`` is ``None`` if any availability zone will do. ``amounts`` are by kind. ``bound`` are
-    the ids of the pods that the project is bound to; the first of these pods that passes the
-    filters is kept. ``refused`` are ids of pods that must not be chosen, because they refused this
-    request.
+    ``az_name`` is ``None`` if any availability zone will do. ``amounts`` are by kind. ``bound`` has
+    the ids of the pods to which the project is bound. The first of these pods that passes the
+    filters is chosen. ``refused`` has the ids of the pods that must not be chosen, because they
+    refused this request.
     """
 
     project_id: str
@@ -269,7 +276,7 @@ class PodRequest:
 
 
 def check_numbers(pod: Pod) -> None:
-    """Raise :class:`Invalid` for numbers that give no usable order or limit."""
+    """Raise :class:`Invalid` if a number of the pod gives no usable order or limit."""
     for name, number in (("weight", pod.weight), ("cost", pod.price)):
         if not (math.isfinite(number) and abs(number) <= NUMBER_MAX):
             raise Invalid(f"{name} must be a number between -{NUMBER_MAX:g} and {NUMBER_MAX:g}.")

@@ -1,4 +1,4 @@
-"""Types of preemptible servers, which use hosts of the freepool until a lease needs the host.
+"""Types of preemptible servers: they use hosts of the freepool until a lease needs the host.
 
 Source: the seed about reservations; ADR 0036.
 """
@@ -15,8 +15,8 @@ from innkeeper.domain.ids import ServerId
 EXTRA_SPEC = "blazar:preemptible"
 """Servers whose flavors have this extra spec with the value ``true`` are preemptible."""
 LEAD_S = 30.0
-"""Preemptible servers are deleted this long before a lease needs their host. Agents need some
-seconds to destroy servers, and the lease is to begin on time."""
+"""The time between the deletion of a preemptible server and the start of the lease that needs the
+server's host. Agents need some seconds to destroy servers, and the lease must begin on time."""
 
 
 def is_preemptible(extra_specs: Mapping[str, Any]) -> bool:
@@ -25,7 +25,10 @@ def is_preemptible(extra_specs: Mapping[str, Any]) -> bool:
 
 
 def reach_s(grace_s: float) -> float:
-    """Return how long before a lease needs the host a server with this grace is warned."""
+    """Return how long before the start of the lease a preemptible server is warned.
+
+    ``grace_s`` is the time that the server has between the warning and its deletion.
+    """
     return grace_s + LEAD_S
 
 
@@ -33,8 +36,8 @@ def reach_s(grace_s: float) -> float:
 class ThreatenedServer:
     """A preemptible server on a host that is needed from ``needed_at`` on.
 
-    ``is_deleting`` says that it is being deleted. ``is_stuck`` says that its agent, which has to
-    carry the deletion out, is down.
+    ``is_deleting`` says that the server is being deleted. ``is_stuck`` says that its agent, which
+    has to carry the deletion out, is down.
     """
 
     uuid: ServerId

@@ -14,9 +14,10 @@ from innkeeper.domain.amounts import UNIT_MAX
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 YEAR_S = 366 * 24 * 3600
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=YEAR_S)]
-"""At most a year. A longer time is probably a typo, and may overflow a datetime."""
+"""A time in seconds, at most a year. A longer time is probably a typo, and may overflow a
+datetime."""
 Days = Annotated[int, msgspec.Meta(ge=0, le=100 * 366)]
-"""How long rows are kept; 0 keeps them forever."""
+"""The number of days for which rows are kept; 0 keeps rows forever."""
 FEW_MAX = 1000
 MANY_MAX = 1_000_000
 Few = Annotated[int, msgspec.Meta(ge=1, le=FEW_MAX)]

@@ -37,8 +37,8 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     also requires client certificates signed by that CA. ``X-Forwarded-For`` is accepted only from
     the networks in ``trusted_proxies``.
 
-    ``image_bytes_max`` limits uploads of images, which are measured and not stored.
-    ``body_bytes_max`` limits all other bodies. ``requests_max``, ``bodies_bytes_max`` and
+    ``image_bytes_max`` limits uploads of images. This service measures uploads and does not store
+    them. ``body_bytes_max`` limits all other bodies. ``requests_max``, ``bodies_bytes_max`` and
     ``connections_max`` apply to one process. ``client_timeout_s`` limits the time to receive the
     head of a request, and each wait for more of its body. CORS is enabled for
     ``cors_allowed_origins``. With several ``workers``, that many processes share the port. A
@@ -127,10 +127,10 @@ class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     this service) or ``keystone``. With ``keystone``, the Keystone at ``keystone_url`` validates
     tokens, and this service logs in to it as ``keystone_user``.
 
-    Without ``enforce_new_defaults``, the legacy defaults of policy rules also grant access.
-    Without ``enforce_scope``, rules about projects also accept tokens for the whole system. After
-    ``login_failures_free`` failed logins in a row, each further attempt must wait. The wait
-    doubles every time, up to ``login_wait_max_s``.
+    Without ``enforce_new_defaults``, the legacy defaults of policy rules also grant access. Without
+    ``enforce_scope``, rules about projects also accept tokens for the whole system. After
+    ``login_failures_free`` failed logins in a row, each further attempt must wait. The wait doubles
+    with each failure, up to ``login_wait_max_s``.
     """
 
     auth: Literal["none", "builtin", "keystone"] = "builtin"
@@ -269,18 +269,20 @@ class Leasing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``quota_reserved_instances`` slots for servers, and ``quota_reserved_vcpus`` virtual
     processors in slots; -1 is unlimited.
 
-    The external check at ``lease_check_url`` is asked before leases are created and changed, and
-    told of their ends. It gets ``lease_check_token``, and has ``lease_check_timeout_s`` to answer.
-    Without an answer, the request is refused, or accepted with ``lease_check_fails_open``.
-    Notifications are posted to ``lease_webhook_url``, signed with ``lease_webhook_secret``.
+    The external check is a service at ``lease_check_url``. It is asked before leases are created
+    and changed, and told when leases end. It gets ``lease_check_token``, and has
+    ``lease_check_timeout_s`` to answer. If it does not answer, the request is refused; with
+    ``lease_check_fails_open``, the request is accepted. Notifications are posted to
+    ``lease_webhook_url``, signed with ``lease_webhook_secret``.
 
-    Failed hosts are replaced in leases that have begun or begin within
-    ``lease_healing_interval_min``; with 0, in all.
+    Failed hosts are replaced in leases that have begun, or begin within
+    ``lease_healing_interval_min``; if that is 0, in all leases.
 
     ``lease_resource_types`` are the resource types that can be reserved.
 
     With ``allow_preemptible_servers``, servers of preemptible flavors use the freepool until a
-    lease needs their host. They are warned, and have at least ``preemption_grace_s`` after it.
+    lease needs their host. Such a server is warned at least ``preemption_grace_s`` before its
+    deletion.
     """
 
     freepool_aggregate_name: str = "freepool"
@@ -313,12 +315,12 @@ class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key, this zone makes no plans for other zones. Entries expire after ``build_plan_lifetime_s``.
 
     ``allow_admin_api`` serves the routes for child zones and zone parents. With
-    ``enable_zone_routing``, boots consider child zones, and requests for their servers go there. A
-    request goes down at most ``zone_hops_max`` times. Child zones have ``zone_select_timeout_s`` to
-    offer hosts, and ``zone_request_timeout_s`` for anything else. At most ``zone_requests_max``
-    requests to one child run at once. Each child is polled every ``zone_poll_interval_s``. After
-    ``zone_failures_to_offline`` failures in a row it is inactive. A boot makes at most
-    ``zone_boot_attempts_max`` plans.
+    ``enable_zone_routing``, boots consider child zones, and requests about a server in a child zone
+    go to that zone. A request goes down at most ``zone_hops_max`` levels of zones. Child zones have
+    ``zone_select_timeout_s`` to offer hosts, and ``zone_request_timeout_s`` for anything else. At
+    most ``zone_requests_max`` requests to one child run at once. Each child is polled every
+    ``zone_poll_interval_s``. After ``zone_failures_to_offline`` failures in a row it is inactive. A
+    boot makes at most ``zone_boot_attempts_max`` plans.
     """
 
     zone_name: str = "nova"

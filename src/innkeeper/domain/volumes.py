@@ -18,7 +18,7 @@ STANDARD_TYPE = "__DEFAULT__"
 
 
 class VolumeBusy(Invalid):
-    """The status of a volume, or its attachments, forbid the action."""
+    """The volume's status or its attachments forbid the action."""
 
 
 class VolumeStatus:
@@ -50,7 +50,7 @@ class AttachStatus:
 
 
 class AttachOrigin:
-    """The program that makes an attachment's connection."""
+    """The kind of program that connects an attached volume to its server."""
 
     SERVER = "server"
     """The agent of the server's host, by orders."""
@@ -83,8 +83,8 @@ class VolumeType:
 class Volume:
     """A volume. Sizes are in GiB.
 
-    ``provider_id`` is the pool, or ``None`` if no pool was found. ``growing_to_gb`` is the size
-    after an extension that is in progress. ``prior_status`` is the status before the extension.
+    ``provider_id`` is the pool, or ``None`` if no pool was found. While an extension is in
+    progress, ``growing_to_gb`` is the size after it, and ``prior_status`` the status before it.
     ``host`` is the host whose agent made the volume.
     """
 
@@ -121,7 +121,7 @@ class Volume:
 
     @property
     def usage(self) -> VolumeUsage:
-        """How much of the quotas of its project and type the volume uses."""
+        """The amounts with which the volume counts against the quotas of its project and type."""
         return VolumeUsage(1, self.held_gb)
 
 
@@ -175,7 +175,7 @@ class VolumeLimits:
     of_types: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def of_type(self, kind: str, type_uuid: str) -> int:
-        """Return the limit of ``volumes`` or ``gigabytes`` of a type."""
+        """Return a limit for one volume type. ``kind`` is ``volumes`` or ``gigabytes``."""
         return self.of_types.get((kind, type_uuid), UNLIMITED)
 
 
@@ -195,7 +195,9 @@ class VolumeUsage:
 
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
-    """The state of one pool, for lists. Amounts are in GiB, and units of ``class_name``.
+    """The state of one pool, for lists.
+
+    Amounts are in GiB, which are the units of the resource class ``class_name``.
 
     ``host`` and ``zone`` are empty if no host that reaches the pool is up.
     """
@@ -232,8 +234,9 @@ class SourceImage:
 class VolumeRequest:
     """A request for one volume, whose names have not been looked up yet.
 
-    ``type_name`` is a name or an id. ``same_as`` and ``different_from`` are ids of volumes whose
-    pools must be used, or must not be used. With ``server_uuid``, the volume is made for a server.
+    ``type_name`` is a name or an id. ``same_as`` and ``different_from`` have ids of volumes. The
+    new volume must be in the pool of each volume in ``same_as``, and in no pool of the volumes in
+    ``different_from``. With ``server_uuid``, the volume is made for a server.
     """
 
     uuid: str
@@ -284,9 +287,9 @@ class BlockDevice:
 class VolumeSelection:
     """Filters, order and page for a list of volumes.
 
-    A column in ``exact`` must have one of the values given there. ``accepts`` checks what the
-    database does not filter. ``sort`` has pairs of (column, whether it is sorted in descending
-    order). ``offset`` skips volumes.
+    A column in ``exact`` must have one of the values given there. ``accepts`` returns whether a
+    volume meets the conditions by which the database does not filter. ``sort`` has pairs of
+    (column, whether it is sorted in descending order). ``offset`` is the number of volumes to skip.
     """
 
     limit: int

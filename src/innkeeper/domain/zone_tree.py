@@ -1,4 +1,4 @@
-"""Types of trees of zones: zones below and above this one, hops between them, servers below.
+"""Types of trees of zones: child zones, zone parents, hops between zones, and servers below.
 
 Source: the seed *Distributed Scheduler*; ADR 0037.
 """
@@ -52,10 +52,11 @@ class ChildState:
 
 @dataclass(frozen=True, slots=True)
 class ChildZone:
-    """A zone below this one. ``username`` is the name of the zone parent that the child knows.
+    """A child zone of this zone.
 
-    A weight of the child counts as ``weight_offset + weight_scale x weight``, in the form in which
-    zones send weights: the lower weight wins. A child that ``is_draining`` gets no new servers.
+    ``username`` is the name under which the child knows this zone as a zone parent. A weight that
+    the child sends counts as ``weight_offset + weight_scale x weight``. Zones send weights in a
+    form in which the lower weight wins. A child that ``is_draining`` gets no new servers.
     """
 
     id: int
@@ -91,9 +92,9 @@ class ChildZone:
 class ZoneParent:
     """A zone above this one, as this zone knows it: what it may do here, and how much.
 
-    ``roles`` are the roles that its users may have here. The limits are those of all its servers
-    together; -1 is unlimited. ``ancestors`` are the random ids of the zones above, which the parent
-    told at its last poll.
+    ``roles`` are the roles that users of the parent may have here. The limits apply to all servers
+    of the parent together; -1 is unlimited. ``ancestors`` are the random ids of the zones above,
+    which the parent told at its last poll.
     """
 
     id: int
@@ -114,19 +115,19 @@ class ZoneParent:
         return self.name + PREFIX_END
 
     def owns(self, project_id: str) -> bool:
-        """Whether a project of this zone is one of the parent's."""
+        """Return whether a project id of this zone belongs to a project of the parent."""
         return project_id.startswith(self.prefix)
 
     @property
     def may_write(self) -> bool:
-        """Whether its users may have servers built, changed and deleted here."""
+        """Whether users of the parent may create, change and delete servers here."""
         return not WRITING_ROLES.isdisjoint(self.roles)
 
     def admitted(self, roles: frozenset[str]) -> frozenset[str]:
         """Return the roles here of a user that has ``roles`` in the zone parent.
 
-        Only granted roles are returned, with one exception: ``reader`` is added wherever it must
-        restrict the user, even if it was not granted or sent.
+        The function returns granted roles only, with one exception: where ``reader`` must restrict
+        the user, it is added, even if it was not granted or sent.
         """
         kept = roles & frozenset(self.roles)
         is_restricted = READER in roles and WRITING_ROLES.isdisjoint(roles)
@@ -136,7 +137,7 @@ class ZoneParent:
 
     @property
     def is_limited(self) -> bool:
-        """Whether any limit applies."""
+        """Whether this zone limits the servers of the parent in any way."""
         return (self.servers_max, self.vcpus_max, self.memory_mb_max) != (UNLIMITED,) * 3
 
 
@@ -145,9 +146,9 @@ class TreeRequest:
     """The facts about one request that all zones of the tree share, or that each hop changes.
 
     ``request_id`` is random, and the same in the whole tree. ``visited`` are the random ids of the
-    zones on the way. ``hops_left`` is how often the request may still go down. ``time_left_ms`` is
-    the time in which the parent needs the answer. ``link_host`` is the invented host name for
-    links in the answer.
+    zones on the way. ``hops_left`` is the number of hops, from a zone to a child zone, that the
+    request may still make. ``time_left_ms`` is the time in milliseconds within which the parent
+    needs the answer. ``link_host`` is the invented host name for links in the answer.
     """
 
     request_id: str
@@ -191,9 +192,10 @@ class ZoneServerState:
 class ZoneServer(msgspec.Struct, frozen=True):
     """A server in a child zone, or below it.
 
-    An undecided boot batch with fewer than ``batch_min`` servers in all zones is undone.
-    ``batch_min`` is 0 if the batch is decided, or if another zone decides. A request may need a
-    thousand of these, so it is a struct: a frozen dataclass takes ten times as long to make.
+    A boot batch is all servers of one user request. If it has fewer than ``batch_min`` servers in
+    all zones, this zone deletes them all. ``batch_min`` is 0 once this zone has decided about the
+    batch, or if another zone decides. A request may need a thousand of these objects, so the type
+    is a struct: a frozen dataclass takes ten times as long to make.
     """
 
     uuid: ServerId
@@ -213,7 +215,7 @@ class ZoneServer(msgspec.Struct, frozen=True):
 class HeldServer:
     """A server that a zone has in itself or below it, as it tells the zone parent.
 
-    If it ``is_undecided``, it may not exist yet, or may soon be gone.
+    If the server ``is_undecided``, it may not exist yet, or may soon be gone.
     """
 
     uuid: str

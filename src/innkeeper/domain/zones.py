@@ -19,15 +19,17 @@ import msgspec
 from innkeeper.domain.ids import ServerId
 
 KEY_DIGITS = (32, 64)
-"""The lengths of a key: 128 bits, as in the seed *Distributed Scheduler*, or 256 bits."""
+"""The possible numbers of hexadecimal digits of a key: 32 (128 bits, as in the seed *Distributed
+Scheduler*) or 64 (256 bits)."""
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 
 
 class Destination(msgspec.Struct, frozen=True):
-    """The server to create, and its host. Only the zone that made the plan can read a destination.
+    """The server to create, and its host.
 
-    The server's id is part of the entry. So a second boot with this entry finds the existing
-    server. ``provider_uuid`` shows whether the host's name was reused for another host.
+    Only the zone that made the plan can read a destination. The id of the server is part of the
+    destination. So a second boot with the same entry finds the server that the first boot created.
+    ``provider_uuid`` shows whether another host now has the name of the host.
     """
 
     server_id: ServerId
@@ -37,7 +39,7 @@ class Destination(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class EntryBoot:
-    """One server of a zone parent's request, and the host in the entry of the build plan.
+    """One server of a zone parent's request, and its host, from an entry of a build plan.
 
     ``entry_id`` is the id of the entry, which can be used once, before ``expires_at``.
     """
@@ -105,8 +107,8 @@ class ZonePlan:
 class PlacedOffer(msgspec.Struct, frozen=True):
     """One server of a plan for this zone and the zones below, before it is sealed.
 
-    A higher weight is better. Two offers with the same ``item`` are for the same host, and reached
-    this zone through different zones.
+    A higher weight is better. Two offers with the same ``item`` are for the same host: they reached
+    this zone on different ways through the tree.
     """
 
     weight: float
@@ -118,8 +120,8 @@ class PlacedOffer(msgspec.Struct, frozen=True):
 class TreePlan:
     """The best offers of a tree, best first, at most ``count_allowed``, which the quota allows.
 
-    ``missing`` are the names of children without answer. ``is_partial`` is also set if a zone
-    further below did not answer.
+    ``missing`` has the names of the child zones that did not answer. ``is_partial`` is set if a
+    child zone, or a zone further below, did not answer.
     """
 
     offers: tuple[PlacedOffer, ...]
@@ -129,7 +131,7 @@ class TreePlan:
 
 
 def digest(request: Mapping[str, Any]) -> str:
-    """Return a hash of a request. The order of keys does not matter."""
+    """Return a hash of a request that does not depend on the order of its keys."""
     text = json.dumps(request, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
