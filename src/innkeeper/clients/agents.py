@@ -57,8 +57,10 @@ class AgentApi:
         self._call("POST", f"/os-agents/{agent_id}/heartbeat", None)
 
     def take_work(self, agent_id: str, after: int, wait_s: float) -> list[dict[str, Any]]:
-        """Return orders with ids above ``after``. If there is none, wait up to ``wait_s`` for
-        one."""
+        """Return orders with ids above ``after``.
+
+        If there is none, wait up to ``wait_s`` seconds for the first one.
+        """
         path = f"/os-agents/{agent_id}/work"
         body = {"after": after, "wait_s": wait_s}
         orders: list[dict[str, Any]] = self._call("POST", path, body, wait_s + POLL_EXTRA_S)[

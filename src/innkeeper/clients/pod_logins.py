@@ -25,9 +25,10 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class PodLogin:
-    """The data with which this service logs in to a pod. ``uuid`` and ``name`` are the pod's.
-    ``endpoints`` has addresses by service type, which override the addresses in the catalog.
-    Without a ``region_name``, services of any region are used.
+    """The data with which this service logs in to a pod.
+
+    ``uuid`` and ``name`` are the pod's. ``endpoints`` has addresses by service type, which override
+    the addresses in the catalog. Without a ``region_name``, services of any region are used.
     """
 
     uuid: str

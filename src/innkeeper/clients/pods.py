@@ -44,8 +44,10 @@ Begin = Callable[[], None]
 
 
 class PodSilent(Exception):
-    """A pod gave no usable answer. ``may_have_arrived`` says that the pod may have received the
-    request. The message is for administrators.
+    """A pod gave no usable answer.
+
+    ``may_have_arrived`` says that the pod may have received the request. The message is for
+    administrators.
     """
 
     def __init__(self, why: str, *, may_have_arrived: bool = False) -> None:
@@ -146,9 +148,10 @@ class PodClient:
         self._refused: dict[tuple[str, str, str], tuple[PodLogin, datetime]] = {}
 
     def beside(self, sessions: Sessions | None = None) -> PodClient:
-        """Return a client for another event loop. The new client shares the sessions of this
-        client, unless ``sessions`` are given. It also shares the trusted certificates, because
-        reading them takes many milliseconds.
+        """Return a client for another event loop.
+
+        The new client shares the sessions of this client, unless ``sessions`` are given. It also
+        shares the trusted certificates, because reading them takes many milliseconds.
         """
         return PodClient(
             self._clock,

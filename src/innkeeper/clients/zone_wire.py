@@ -38,8 +38,9 @@ ZoneAnswer = WireAnswer
 
 
 class ZoneSilent(Exception):
-    """A child zone gave no usable answer. ``may_have_arrived`` says that the child may have
-    received the request.
+    """A child zone gave no usable answer.
+
+    ``may_have_arrived`` says that the child may have received the request.
 
     If ``is_late``, the whole time for the answer has passed. If ``is_too_large``, the answer had
     more bytes than the request allows. The message is for this zone's administrators.

@@ -49,9 +49,11 @@ Begin = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class ZoneRequest:
-    """A request for a child. ``target`` is relative to the address of the child, as in
-    ``/servers?limit=1``. The answer may have at most ``answer_bytes_max`` bytes: decoding a longer
-    answer would delay all other requests of this process.
+    """A request for a child zone.
+
+    ``target`` is relative to the address of the child, as in ``/servers?limit=1``. The answer may
+    have at most ``answer_bytes_max`` bytes: decoding a longer answer would delay all other requests
+    of this process.
     """
 
     method: str

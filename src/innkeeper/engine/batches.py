@@ -8,16 +8,17 @@ What follows a failure (:mod:`innkeeper.engine.retry` has the numbers of retries
 
 - After a conflict with another transaction, or a connection lost before the commit was sent,
   nothing was written. The whole batch is retried on another connection.
-- A batch that timed out waiting for other writers is refused. Each command, retried alone, would
-  wait just as long.
-- After any other failure, one of the commands is at fault. So all commands are executed one by one,
-  until the database is unreachable or a command times out waiting for other writers.
+- A batch that timed out while waiting for other writers is refused. A command that was retried
+  alone would wait just as long.
+- After any other failure, one of the commands is at fault. So all commands are executed one by one.
+  This ends early if the database is unreachable, or if a command times out while waiting for other
+  writers.
 - If the connection was lost after the commit was sent, boots are looked up by the ids of their
-  servers, in the transaction that would repeat the boots. This is a write transaction, so it first
-  waits until the lost transaction has ended. All other writes are not retried, and their clients
-  are told that the outcome is unknown. A retry of a committed write could be refused, and the
-  client would conclude that the write had failed.
-- A boot that another process may have committed is looked up in the same way.
+  servers, in the write transaction that repeats the missing boots. A write transaction first waits
+  until the lost transaction has ended. No other write is retried: its client is told that the
+  outcome is unknown. A retry of a committed write could be refused, and the client would conclude
+  that the write had failed.
+- A boot that another process may have committed is looked up by the ids of its servers, too.
 """
 
 from __future__ import annotations
@@ -57,20 +58,22 @@ from innkeeper.systems.compute.boot.context import DecisionContext
 LOG = structlog.get_logger("innkeeper.decisions")
 
 OF_ALL = (Busy, Unreachable)
-"""Errors that no command causes. The remaining commands of the batch get the same error."""
+"""Errors that no command causes. After such an error, the remaining commands of the batch get the
+same error."""
 
 
 TOGETHER = (Boot, BootEntries, DecideTogether, WriteTogether)
-"""The commands that are executed together. All others are executed one by one, in savepoints."""
+"""The kinds of commands of which several are executed together. Each command of another kind is
+executed alone, in a savepoint."""
 
 
 @dataclass(slots=True)
 class PendingCommand:
     """One waiting command, and the future that gets its answer.
 
-    ``outcome`` is the answer or the exception. A boot whose ``look_ups`` is above 0 may already
-    be committed, so it is looked up first. The command has waited since ``entered_s``, on the clock
-    ``time.perf_counter``. With ``is_deferred``, no client waits for the commit.
+    ``outcome`` is the answer or the exception. ``look_ups`` is above 0 for a boot that may already
+    be committed; such a boot is looked up first. The command has waited since ``entered_s``, a time
+    of ``time.perf_counter``. With ``is_deferred``, no client waits for the commit.
     """
 
     command: Command[object]
@@ -83,7 +86,7 @@ class PendingCommand:
 
     @property
     def is_unwanted(self) -> bool:
-        """Whether nobody waits for the answer any more, so that the command may be dropped."""
+        """Whether the command may be dropped, because nobody waits for its answer any more."""
         is_cancelled = self.future is not None and self.future.cancelled()
         return is_cancelled or self.caller.has_left
 
@@ -203,7 +206,7 @@ def _after_doubt(
     retried = [_retried(each) for each in batch]
     again = [each for each in retried if each is not None]
     answers = iter(carry_out(store, executor, again) if again else [])
-    # A boot that could not be looked up is still in doubt, whatever prevented the look-up.
+    # Whatever prevented the look-up of a boot, its outcome is still unknown.
     return [error if each is None else _known(next(answers), error) for each in retried]
 
 
@@ -269,8 +272,8 @@ def _commit(
         for i, each in enumerate(batch):
             if not isinstance(each.command, TOGETHER):
                 outcomes[i] = _alone(tx, executor, each.command)
-        # If the batch had only boots, the table shows them already. Only its place in the change
-        # feed is behind; the next transaction reads the feed from there.
+        # If the batch had boots only, the table shows them already. The table's place in the change
+        # feed is behind, and the next transaction reads the feed from that place.
         has_followed = planner.is_needed or not is_shown
         if has_followed:
             executor.follow(tx)
@@ -282,7 +285,7 @@ def _commit(
 def _boot(
     tx: Tx, executor: Executor, batch: Sequence[PendingCommand], outcomes: list[object]
 ) -> bool:
-    """Carry out the boots. Return whether the host table then shows the whole batch."""
+    """Carry out the boots. Return whether the host table shows all changes of the batch then."""
     boots: list[int] = []
     requests: list[BootRequest] = []
     for i, each in enumerate(batch):

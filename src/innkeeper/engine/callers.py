@@ -1,11 +1,11 @@
-"""The caller for which commands are submitted: its project, and whether its client is connected.
+"""The caller that submits commands: its project, and whether its client is still connected.
 
-Always true: a command of a client that has left is dropped only if nothing was written for the
-same request before, and no other zone or pod was asked. So no request that takes several steps is
-left half done.
+Always true: a command of a client that has left is dropped only if the same request has written
+nothing yet, and has asked no other zone or pod. So no request that takes several steps is left half
+done.
 
-May be false: that a command has a caller. The service's own work has none, and is always carried
-out.
+May be false: that a command has a client. The service's own work has no client, and is always
+carried out.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from innkeeper.domain.identity import RequestContext
 OWN = ""
 """The group of the service's own commands."""
 AGENTS = "agents"
-"""The group of the commands of agents with their own credentials. No project has such an id."""
+"""The group of the commands of agents with their own credentials. No project has this id."""
 
 
 class ClientConnection:
-    """The connection of a client. ``on_close`` is called when it ends, if it is set."""
+    """The connection of a client. If ``on_close`` is set, it is called when the client leaves."""
 
     __slots__ = ("is_closed", "on_close")
 
@@ -40,8 +40,8 @@ class ClientConnection:
 class Caller:
     """The caller of one request.
 
-    ``group`` is the project; groups take turns while many commands wait. ``connection`` is ``None``
-    if the request is carried out even if the client leaves.
+    ``group`` is the project. While many commands wait, groups take turns. Without a ``connection``,
+    the request is carried out even if the client leaves.
     """
 
     __slots__ = ("_must_finish", "connection", "group")
@@ -79,7 +79,10 @@ def current() -> Caller:
 
 
 def must_finish() -> None:
-    """Carry out the current request to its end: another service is about to do a part of it."""
+    """Carry out the current request to its end, even if its client leaves.
+
+    Call this before another service (a zone or a pod) is asked to do a part of the request.
+    """
     current().must_finish()
 
 

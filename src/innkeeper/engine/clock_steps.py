@@ -14,7 +14,7 @@ from collections.abc import Callable
 from innkeeper.domain.ids import Clock
 
 LEAST_S = 1.0
-"""Smaller steps are ignored, because clocks are corrected all the time."""
+"""Steps of less than this are ignored, because clocks are corrected all the time."""
 
 
 class ClockSteps:

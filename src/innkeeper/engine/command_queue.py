@@ -26,18 +26,19 @@ from innkeeper.engine.batches import PendingCommand
 from innkeeper.engine.commands import BOOT, Boot
 
 WAITING_MAX = 10_000
-"""The maximum number of waiting commands. The clients of further commands would give up waiting."""
+"""The maximum number of waiting commands. If more waited, their clients would give up before they
+get an answer."""
 GROUP_WAITING_MAX = WAITING_MAX // 2
 """The maximum number of waiting commands of one group. So one project cannot fill the whole
 queue."""
 FEW_WAITING = 16
-"""This number of commands of each group is accepted even if the queue is full. They get their turns
-soon. The service's own commands need this: without them, the process would not remain the
-leader."""
+"""This number of commands of each group is accepted even if the queue is full, because they get
+their turns soon. The group of the service's own commands needs this: some of them keep this process
+the leader."""
 
 
 class CommandQueue:
-    """Commands enter from any thread, and only one thread at a time takes or ranks them."""
+    """Commands enter from any thread. Only one thread at a time takes commands or ranks them."""
 
     def __init__(self) -> None:
         self._arrived: deque[PendingCommand] = deque()
@@ -57,7 +58,7 @@ class CommandQueue:
 
     @property
     def by_kind(self) -> Mapping[str, int]:
-        """The number of waiting commands of each kind that ever waited."""
+        """The number of waiting commands of each kind, also 0 for a kind that has waited before."""
         with self._lock:
             return dict(self._by_kind)
 
@@ -69,8 +70,8 @@ class CommandQueue:
     def put(self, pending: PendingCommand) -> None:
         """Add a command of the current caller.
 
-        Raises :class:`Unavailable` if too many commands of this group wait; also if too many wait
-        in all, unless only a few of them are of this group.
+        Raises :class:`Unavailable` if too many commands of the caller's group wait. Raises it also
+        if too many commands wait in all, and more than a few of them are of the caller's group.
         """
         pending.caller = callers.current()
         pending.entered_s = time.perf_counter()
@@ -88,7 +89,7 @@ class CommandQueue:
     def take(self, count_max: int, lines_max: int, *, is_first: bool) -> list[PendingCommand]:
         """Take the next commands: at most ``count_max``, with at most ``lines_max`` rows in all.
 
-        With ``is_first``, the first command may have more rows.
+        With ``is_first``, the first command is taken even if it has more rows.
         """
         new = [self._arrived.popleft() for _ in range(len(self._arrived))]
         if not new and not self._ranked:

@@ -1,7 +1,7 @@
 """Commands for the writer thread, each with the type of its answer.
 
 Always true: commands are immutable. ``Boot`` and ``Explain`` are plain data, so another process
-could execute them. The others contain a function.
+could execute them. The other commands contain a function.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ item, it must write nothing. If it raises, the transaction is rolled back."""
 ReadTogether = Callable[[Tx, Sequence[T]], Sequence[R | Refusal]]
 """Reads for many items in one transaction; returns an answer or a refusal for each item."""
 Admit = Callable[[Tx, bool], Collection[str]]
-"""Work before the boots of entries; see :class:`BootEntries`."""
+"""Work to run before the boots of build plan entries; see :class:`BootEntries`."""
 Deciding = Callable[[Tx, DecisionContext], T]
-"""Work that chooses a host. It must leave the host table unchanged, and write its own claims."""
+"""Work that chooses a host. It must leave the host table unchanged, and must itself write its
+claims to the store."""
 DecidingTogether = Callable[[Tx, DecisionContext, Sequence[T]], Sequence[T_co | Refusal]]
 """Like :data:`Deciding`, for many items in one transaction; returns an answer or a refusal for each
 item. For a refused item, it must write nothing. If it raises, the transaction is rolled back."""
@@ -64,7 +65,7 @@ class Command(Generic[T_co]):
 
     @property
     def is_writing(self) -> bool:
-        """Whether the command may write. A commit that writes nothing costs little."""
+        """Whether the command may write. A commit of commands that do not write costs little."""
         return True
 
 
@@ -105,15 +106,17 @@ class Boot(Command[Booted]):
 
 @dataclass(frozen=True, slots=True)
 class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
-    """Boot the servers of a zone parent's entries. The answer has the outcome of each of them.
+    """Boot the servers of a zone parent's build plan entries.
+
+    The answer has the outcome for each server, by the server's id.
 
     ``admit`` is run first, in the same transaction. It returns the ids of servers that must not be
-    built, which get no outcome. If it raises a refusal, nothing is written. Its second argument
-    says whether the command may have been committed before. If so, the request may be recorded as
-    accepted already.
+    built, which get no outcome. If it raises a refusal, nothing is written. The second argument of
+    ``admit`` says whether the command may have been committed before. If so, the request may
+    already be recorded as accepted.
 
-    A request without entries is for servers that this zone places itself. They are booted together,
-    and only if ``admit`` returns none of them.
+    If the request has no entries, this zone chooses the hosts. Its servers are then booted
+    together, and only if ``admit`` returns no ids.
     """
 
     request: BootRequest
@@ -125,7 +128,7 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
         return len(self.request.entries) or self.request.count_max
 
     def open_but(self, closed: Collection[str]) -> BootRequest | None:
-        """Return the request without servers that must not be built; ``None`` if none is left."""
+        """Return the request without the ``closed`` servers; ``None`` if no server is left."""
         request = self.request
         if not request.entries:
             return None if closed else request
@@ -165,7 +168,7 @@ class Decide(Command[T_co]):
 class DecideTogether(Command[T_co], Generic[T, T_co]):
     """Run ``work`` once, for the items of all commands of the batch that share ``work``.
 
-    The decision context is as of the latest ``now`` of these commands.
+    The time of the decision context is the latest ``now`` of these commands.
     """
 
     work: DecidingTogether[T, T_co]

@@ -1,4 +1,4 @@
-"""A database for the program's commands: one transaction at a time, without a service's threads.
+"""A database for commands of the program: one transaction at a time, without any threads.
 
 Always true: when ``write`` returns, its changes are on the disk.
 """

@@ -132,7 +132,7 @@ class Engine:
         """Run ``work`` as :meth:`write_together` does, in the commit of the next write.
 
         All later writes of this process see its effect. If the process dies before that commit, the
-        work is not done, so a repair must come to the same result.
+        work is not done. So the caller must make sure that a repair comes to the same result.
         """
         self.writer.defer(WriteTogether(work, item, lines))
 
@@ -141,7 +141,7 @@ class Engine:
         return self.writer.submit_with_next(WriteTogether(work, item, lines))
 
     def hasten(self) -> None:
-        """Commit now the work that :meth:`write_later` and :meth:`write_with_next` have put off."""
+        """Commit now the work that waits since :meth:`write_later` or :meth:`write_with_next`."""
         self.writer.hasten()
 
     async def boot(self, request: BootRequest) -> Booted:

@@ -42,10 +42,10 @@ class Executor(Protocol):
         """Whether any boot may be planned ahead."""
 
     def plan_ahead(self, request: BootRequest) -> bool:
-        """Plan the next boot before its transaction. Returns whether that was possible."""
+        """Plan the next boot before its transaction begins. Return whether that was possible."""
 
     def plans_ahead(self) -> tuple[int, int]:
-        """Return how many plans made ahead were used, and undone."""
+        """Return how many plans made ahead were used, and how many were undone."""
 
     def follow(self, tx: Tx) -> None:
         """Bring the host table up to date with what ``tx`` sees."""
@@ -62,7 +62,7 @@ class Planner(Protocol):
         """Whether :meth:`begin` would take over the host table now."""
 
     def begin(self, *, has_followed: bool) -> None:
-        """Take over the host table, if it is needed and shows the batch that is to be committed."""
+        """Take over the host table, if plans are needed and the table shows the batch to commit."""
 
     def end(self) -> None:
         """Give the host table back, if it was taken over."""

@@ -21,7 +21,7 @@ class LabelChildren(Generic[Metric]):
         self._known: dict[tuple[object, ...], Metric] = {}
 
     def of(self, *values: object) -> Metric:
-        """Return the child with these values of the labels. It exists from then on."""
+        """Return the child with these values of the labels. The child exists from then on."""
         child = self._known.get(values)
         if child is None:
             child = self._known[values] = self._metric.labels(*values)

@@ -1,7 +1,7 @@
 """Remembers services that did not answer in time, so that later requests do not wait for them.
 
-A service that is suspended counts as down only after several polls. Until then, each request that
-asks several services at once would wait for it.
+A suspended service counts as down after several failed polls. Without this module, each request
+that asks several services at once would wait for the suspended service until then.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ LATE_SHARE = 0.5
 class Lateness:
     """The services for which a request of one kind waited in vain.
 
-    They are polled every ``poll_interval_s``. When a poll is answered, a service is late no more.
+    Services are polled every ``poll_interval_s``. When a late service answers a poll, it is no
+    longer late.
     """
 
     poll_interval_s: float
@@ -36,9 +37,9 @@ class Lateness:
             self._since[uuid] = now
 
     def is_late(self, uuid: str, last_seen_at: datetime | None) -> bool:
-        """Return whether a request waited in vain, and no poll was answered since.
+        """Return whether a request waited in vain for this service after the service's last answer.
 
-        The last poll with an answer was at ``last_seen_at``.
+        The service last answered a poll at ``last_seen_at``.
         """
         since = self._since.get(uuid)
         return since is not None and (last_seen_at is None or last_seen_at <= since)
@@ -49,7 +50,7 @@ def divided(
 ) -> tuple[list[Service], list[Service]]:
     """Return the services that a request asks, and those that it leaves out.
 
-    Each service is judged once: it may become late in the meantime.
+    Each service is judged once, because it may become late between two looks.
     """
     asked: list[Service] = []
     left_out: list[Service] = []

@@ -1,7 +1,7 @@
 """The service's metrics, served in Prometheus' format at ``/metrics``.
 
-Always true: if there are several workers, each worker reports the same counters. A counter is the
-sum over all workers, including the workers that have ended.
+Always true: if there are several workers (processes), each worker reports the same counters. A
+counter is the sum over all workers, including those that have ended.
 """
 
 from __future__ import annotations
@@ -205,11 +205,11 @@ for _why in (BUSY, UNAVAILABLE, OVERTAKEN, FAILED):
 
 
 SETTLES_EVERY_S = 1.0
-"""How often the writer thread lets the library count its observations."""
+"""The time in seconds after which the writer thread lets the library count its observations."""
 
 
 class Later:
-    """Observations of the writer thread that the library counts later, many at once.
+    """Observations of the writer thread, which the library counts ("settles") later, many at once.
 
     Each observation of the library takes several microseconds, and several times as long just after
     a flush, when the processor's caches are cold.
@@ -293,7 +293,7 @@ def pods(known: Mapping[str, tuple[bool, float | None]]) -> None:
     """Set the gauges of pods. ``known`` has all pods that exist, by name.
 
     The values say whether the pod is up, and how many seconds old its measurement is. A removed pod
-    is shown as down, with the age -1, which means that it has no measurement.
+    is shown as down, with the age -1, which means "no measurement".
     """
     _pods.update(known)
     for name in _pods:
@@ -303,9 +303,10 @@ def pods(known: Mapping[str, tuple[bool, float | None]]) -> None:
 
 
 def zones(known: Mapping[str, tuple[bool, int, int]]) -> None:
-    """Set the gauges of child zones. Each has its name, whether it is active, servers and failures.
+    """Set the gauges of child zones.
 
-    A removed child zone is shown with zeros.
+    ``known`` has, by the name of the child, whether the child is active, and its numbers of servers
+    and of failures. A removed child zone is shown with zeros.
     """
     _zones.update(known)
     for name in _zones:

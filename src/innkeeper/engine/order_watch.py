@@ -1,10 +1,11 @@
 """Wakes agents for orders that other processes have committed.
 
 Always true: while agents wait, one query per period finds the new orders of all agents. While no
-agent waits, nothing is queried. An order is new if its number is above the last number seen.
+agent waits, there are no queries. An order is new if its number is greater than the greatest number
+that was seen before.
 
-May be false: that an agent is woken for an order that was first assigned to another agent. So
-waiting agents also poll.
+May be false: that an agent is woken for every order. If an order was first assigned to another
+agent, its new agent is not woken. So waiting agents also poll.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class OrderWatch:
                 continue
             self._is_stopping.wait(PERIOD_S if self._has_looked() else AFTER_FAILURE_S)
             if not self._wakeups.has_listener(work.TOPIC):
-                # Nothing is queried until an agent waits again; the number is outdated by then.
+                # No query follows until an agent waits again. By then, the number is outdated.
                 self._last = None
 
     def _has_looked(self) -> bool:
@@ -66,7 +67,8 @@ class OrderWatch:
         if self._last is None:
             with self._store.read() as tx:
                 self._last = work.newest(tx)
-            # Waiting agents have polled before this read, so they must poll again.
+            # Waiting agents polled before this read, and may have missed orders: they must poll
+            # again.
             self._wakeups.wake_all(work.TOPIC)
             return
         with self._store.read() as tx:

@@ -1,7 +1,7 @@
 """The periodic tasks of a service.
 
-Always true: every task may run late, or twice. A task that concerns the whole cloud is run by
-only one process each time. The other tasks concern only this process.
+Always true: every task may run late, or twice. If a task concerns the whole cloud, one process runs
+it each time. The other tasks concern this process alone.
 """
 
 from __future__ import annotations
@@ -59,18 +59,21 @@ SWEEP_PERIOD_S = 10.0
 PRUNE_PERIOD_S = 60.0
 MEASURE_PERIOD_S = 5.0
 PROBE_PERIOD_S = 5.0
-"""How soon an idle service notices that its database refuses writes, or accepts them again."""
+"""The time in seconds within which an idle service notices that its database refuses writes, or
+accepts writes again."""
 PROBE = "probe"
 BY_ITSELF = "upkeep"
 """The request id under which the actions of periodic tasks are recorded."""
 STEPS_MAX = 100
-"""The maximum number of steps for one pcloud in one turn; the other tasks wait."""
+"""The maximum number of steps for one pcloud in one turn. The other tasks wait during a turn."""
 TABLE_AUDIT_PERIOD_S = 20.0
 """With this period, a table of 35,000 hosts is compared once an hour."""
 FOLLOWERS_PATIENCE = 2
-"""A process that follows the leader runs a task only if its last run was this many periods ago."""
+"""If a task last ran this many periods ago, a process that follows the leader runs the task.
+Otherwise, the leader runs it."""
 TASK_TIMEOUT_S = 60.0
-"""How long a task waits for its commit. After that, its work is left to the task's next turn."""
+"""The maximum time for which a task waits for its commit. After this time, the work is left to the
+task's next turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +239,7 @@ class PeriodicTasks:
     def _roll_out(self, uuid: str) -> int:
         """Finish a rollout of ratios whose request ended early; returns the number of steps.
 
-        If the request is still running, the request and this task share the steps.
+        If the request still runs, the request and this task each do some of the steps.
         """
 
         def go_on(tx: Tx) -> int:
@@ -267,7 +270,7 @@ class PeriodicTasks:
         )
 
     def _probe(self) -> int:
-        """Write a mark if nothing was written recently, because reads do not notice a full disk."""
+        """Write a row if nothing was written recently, because reads do not notice a full disk."""
         if time.perf_counter() - self._store.written_at_s < PROBE_PERIOD_S:
             return 0
         mark = partial(periodic.mark_done, name=PROBE, now=self._clock())
@@ -324,7 +327,7 @@ class PeriodicTasks:
     ) -> PeriodicTask:
         """Return a task that only one process runs each time, and that acts on all that is due.
 
-        ``due`` returns ids. Each of them gets a transaction of its own.
+        ``due`` returns ids of objects. The work on each object has a transaction of its own.
         """
 
         def take_turn(tx: Tx) -> list[str]:
@@ -340,7 +343,7 @@ class PeriodicTasks:
         return PeriodicTask(name, SWEEP_PERIOD_S, work)
 
     def _is_due(self, name: str, period_s: float) -> bool:
-        """Return whether this process must try a task. Most turns end here, without a write."""
+        """Return whether this process must try a task. In most turns, it need not."""
         patience = FOLLOWERS_PATIENCE if self._is_following() else 1
         with self._store.read() as tx:
             return periodic.is_due(tx, name, patience * period_s, self._clock())

@@ -1,8 +1,9 @@
 """Plans the next boots in a thread of its own, while the writer thread waits for a flush.
 
 Always true: exactly one of the two threads uses the host table and takes or ranks commands. The
-writer thread hands the table and the queue over as its last step before a commit. It takes them
-back before it uses one of them again. A plan writes nothing, so no client is answered earlier.
+writer thread hands the table and the queue over as its last step before a commit. It takes both
+back before it uses the table or the queue again. A plan writes nothing, so a client is answered
+after the commit of its boot, as without a plan.
 
 If no boot waits, if the last flush was quick, or if the settings rule plans out, nothing is handed
 over. So a boot alone is not delayed, and no boot pays for two more switches between threads
@@ -22,7 +23,7 @@ from innkeeper.engine.command_queue import CommandQueue
 from innkeeper.engine.executor import Executor
 
 FLUSH_MIN_S = 0.001
-"""A flush that is quicker than this leaves time for a few plans only. They would not be worth the
+"""A flush that takes less time than this leaves time for a few plans only, which are not worth the
 switches between the threads."""
 LOG = structlog.get_logger("innkeeper.decisions")
 
@@ -75,7 +76,8 @@ class PlannerThread:
             self._begun_s = None
         if self._work is not None:
             self._is_ending = True
-            # No timeout is needed: otherwise, this thread would make the plan in progress itself.
+            # No timeout is needed: without the other thread, this thread would make the same plan
+            # now.
             error = self._work.exception()
             self._work = None
             if error is not None:

@@ -1,4 +1,4 @@
-"""The address at which a process takes forwarded writes, as it stands in the leader's row."""
+"""The address at which a process takes forwarded writes, as the leader's row stores it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SOCKET_PATH_MAX = 107
 """The largest path of a Unix socket in bytes. Source: ``unix(7)``."""
 ID_CHARS = 12
-"""A socket is named after this many last characters of a random id. The first ones are a time."""
+"""The name of a socket has this many characters from the end of a random id. The first characters
+of the id encode a time."""
 SUFFIX = ".sock"
 
 
@@ -30,7 +31,7 @@ class PeerAddress(msgspec.Struct, frozen=True):
     certificate: str = ""
 
     def text(self) -> str:
-        """Return the text for the row."""
+        """Return the address as text, for the leader's row."""
         return msgspec.json.encode(self).decode()
 
 

@@ -1,8 +1,8 @@
 """TLS between processes on different machines, with certificates that nobody has to manage.
 
-Always true: each process makes a certificate for itself at its start, and never writes its key to
-a file that stays. The leader's row has the certificate's digest, and the client accepts no other
-certificate.
+Always true: each process makes a certificate for itself at its start. The key of the certificate is
+never in a file that stays. The leader's row has the certificate's digest, and the client accepts no
+other certificate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 VALID = timedelta(days=3650)
-"""Longer than any process runs: the digest identifies the certificate, not its dates."""
+"""The time for which a certificate is valid, which is longer than any process runs. Processes
+identify a certificate by its digest, not by its dates."""
 
 
 def server_context(now: datetime) -> tuple[ssl.SSLContext, bytes]:

@@ -1,7 +1,8 @@
 """A follower's connection to one leader, and the requests that wait for its answers.
 
-Always true: each request gets one outcome. It is answered, or raises :class:`NotForwarded` if it
-was surely not carried out, or :class:`Unanswered` if it may have been.
+Always true: each request has one of three outcomes: it gets an answer; it raises
+:class:`NotForwarded`, and was certainly not carried out; or it raises :class:`Unanswered`, and may
+have been carried out.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ from innkeeper.engine.leader.frames import (
 LOG = structlog.get_logger("innkeeper.leader")
 WAITING_MAX = 10_000
 PINGS_MAX = 5
-"""After this many pings without an answer, the connection is given up. The leader may still renew
-its term in the database, if only the network between the two processes is cut. Pings are counted
-instead of seconds, because this process may be suspended too."""
+"""After this many pings without an answer, the connection is given up. This is needed because a
+leader that this process cannot reach may still renew its term in the database. Pings are counted
+instead of seconds, because this process may be suspended itself."""
 _RECEIVED = msgspec.msgpack.Decoder(Reply | Decline | Ping | Greeting)
 
 
@@ -63,8 +64,8 @@ class LinkLimits:
 
     A follower pings every ``ping_s`` seconds. Requests and answers have at most ``payload_max``
     bytes. A process that has not proved its identity after ``greet_within_s`` seconds is cut off.
-    At most ``strangers_max`` connections may be without a proof. This is less than the number of
-    open files that the service keeps in reserve.
+    At most ``strangers_max`` connections at once may be without such a proof: fewer than the open
+    files that the service keeps in reserve.
     """
 
     ping_s: float = 1.0
@@ -102,7 +103,7 @@ class LeaderConnection:
         """
         self._greeting = asyncio.get_running_loop().create_future()
         with ExitStack() as unless_proven:
-            # Also if the caller's timeout ends the attempt.
+            # This also runs if the caller's timeout ends the attempt.
             unless_proven.callback(self._frames.abort)
             try:
                 await self._dial(address)
@@ -149,7 +150,7 @@ class LeaderConnection:
             self._frames.close()
 
     async def _watched(self) -> None:
-        """Give up the connection if it is silent."""
+        """Give up the connection if the leader stays silent."""
         heard, pings = 0, 0
         while pings < PINGS_MAX:
             self._frames.send(Ping())

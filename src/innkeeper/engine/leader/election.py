@@ -1,13 +1,15 @@
 """Elects the leader among the processes of one database.
 
-Always true: the leader renews its term through its own writer thread. So a leader whose writer is
-stuck, or whose database connection is lost, is replaced. It follows the new leader once it sees
-that. No clocks of different machines are compared: a process takes over after it has seen the same
-beat in ``LOOKS_MAX`` looks. It follows the old leader until then, since a slow database looks the
-same.
+Always true: the leader renews its term through its own writer thread. So another process replaces a
+leader whose writer is stuck, or whose database connection is lost. The old leader follows the new
+leader once it sees the new leader's row. Clocks of different machines are not compared. The
+leader's row has a beat, a number that each renewal changes. A process takes over after
+``LOOKS_MAX`` further looks at the same beat. Until then it follows the old leader, since a slow
+database has the same effect.
 
-May be false: that only one process believes that it leads. After a suspension, there may be two for
-about a second. Both may write, because safety does not depend on the leader.
+May be false: that only one process believes that it leads. After the suspension of a leader, two
+processes may believe it for about a second. Both may write then, because safety does not depend on
+the leader.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ LOG = structlog.get_logger("innkeeper.leader")
 PERIOD_S = 1.0
 """The leader renews its term once per period, and the others look once per period."""
 LOOKS_MAX = 3
-"""After this many further looks at the same beat, the leader counts as dead."""
+"""After this many further looks at the same beat (the number that each renewal changes), the leader
+counts as dead."""
 WRITE_WITHIN_S = 5.0
 RESIGN_WITHIN_S = 2.0
 """At its stop, a process waits this long for a step in progress, and then for the write that
@@ -116,7 +119,7 @@ class Election:
         try:
             renewed = self._write(lambda tx: leadership.renew(tx, mine))
         except Refusal:
-            # Its writer may be stuck, while another process has taken over.
+            # The writer of this process may be stuck, while another process has taken over.
             self._look(takes_over=False)
             raise
         if renewed is None:

@@ -42,7 +42,7 @@ class Cancel(msgspec.Struct, array_like=True, frozen=True, tag=2):
 
 
 class Reply(msgspec.Struct, array_like=True, frozen=True, tag=3):
-    """The answer to one request. Without a ``payload``, it may have been carried out in part."""
+    """The answer to one request. Without a ``payload``, a part of the request may be done."""
 
     number: int
     payload: bytes | None
@@ -61,8 +61,8 @@ class Ping(msgspec.Struct, array_like=True, frozen=True, tag=5):
 class Greeting(msgspec.Struct, array_like=True, frozen=True, tag=6):
     """The first frame of each side: the program's version and a random number.
 
-    The client's greeting has a proof. The server answers it with a second greeting, which has a
-    proof too.
+    The client's greeting has a proof that the client knows the secret. The server answers with a
+    second greeting, which has the server's proof.
     """
 
     version: str
@@ -74,7 +74,7 @@ Message = Ask | Cancel | Reply | Decline | Ping | Greeting
 
 
 def proof(secret: bytes, side: bytes, nonce: bytes, channel: bytes) -> bytes:
-    """Return the proof, for the process that drew ``nonce``, that ``side`` knows the secret.
+    """Return a proof that ``side`` knows the secret, for the process that drew ``nonce``.
 
     ``channel`` is the digest of the server's certificate, or empty on a Unix socket. A proof for
     one channel is worthless on another. Raises :class:`ValueError` for a nonce of another length.
@@ -90,7 +90,7 @@ class Frames(asyncio.Protocol):
 
     ``on_open``, ``on_frame`` and ``on_close`` are called in the event loop. An error of
     ``on_frame`` closes the connection. No frame is handled once the connection is closing.
-    ``heard`` grows whenever the other side sends something.
+    ``heard`` increases whenever the other side sends something.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a process of several needs to lead, or to forward its writes to the leader.
+"""The part of a process among several: to be the leader, or to forward writes to the leader.
 
 Always true: forwarding only changes which process writes. Safety does not depend on it. A process
 that cannot reach the leader writes by itself.
@@ -41,8 +41,9 @@ class Peer:
     """One process among those of a database.
 
     ``holder`` is its random id. Sockets are in ``folder``. Without a ``host``, processes on other
-    machines cannot forward to this one. With a ``host``, it listens on the first free port of
-    ``ports``. At its stop, it finishes requests for at most ``grace_s``.
+    machines cannot forward writes to this process. With a ``host``, this process listens there, on
+    the first free port of ``ports``. When it stops, it finishes forwarded requests for at most
+    ``grace_s``.
     """
 
     identity: Identity
@@ -125,7 +126,7 @@ class Leadership:
         return 0
 
     async def _listen(self) -> PeerAddress | None:
-        """Listen in both ways, as far as possible, and return the address if there is any."""
+        """Listen on a Unix socket and with TLS, as far as possible; return the address, if any."""
         path, (port, digest) = await self._on_path(), await self._on_port()
         if path is None and not port:
             return None

@@ -1,10 +1,10 @@
-"""A follower's side: it is connected to the current leader, whichever process that is.
+"""A follower's connection to the current leader, whichever process that is.
 
-Always true: a request that was surely not carried out raises :class:`NotForwarded`, so this process
-may carry it out itself. Any other request without an answer raises :class:`Unanswered`.
+Always true: a request that was certainly not carried out raises :class:`NotForwarded`, so this
+process may carry it out itself. Any other request without an answer raises :class:`Unanswered`.
 
-After a change of leader, no more requests are sent to the old one. Requests sent before still wait
-for the old leader's answers, as long as it shows signs of life.
+After a change of leader, no more requests are sent to the old leader. Requests that were sent
+earlier still wait for the old leader's answers, as long as the old leader shows signs of life.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The leader's side: it answers the requests that other processes forward.
 
-Always true: a request is carried out only for a process that has proved that it knows the secret of
-the database's processes, and runs the same version of the program. If a connection ends, the
-clients of its requests count as gone: requests that have not begun are not carried out.
+Always true: a request is carried out only for a process that runs the same version of the program,
+and has proved that it knows the secret that the processes of the database share. If a connection
+ends, the clients of its requests count as gone: requests that have not begun are not carried out.
 
 Every process listens from its start, since each may become the leader.
 """
@@ -41,19 +41,21 @@ from innkeeper.engine.leader.frames import (
 LOG = structlog.get_logger("innkeeper.leader")
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 OLD_AFTER_S = 60.0
-"""Younger sockets are kept. A starting process may have bound one without listening on it yet."""
+"""A socket that is younger than this is not removed, because a starting process may have bound the
+socket without listening on it yet."""
 PROBES = {socket.TCP_KEEPIDLE: 30, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 3}
-"""A silent connection is probed after 30 s, and then every 10 s. It is ended after three probes
-without an answer. The connection to a suspended process is kept, since its machine answers."""
+"""The options with which the system probes silent connections. A connection is probed after 30 s of
+silence, and then every 10 s. After three probes without an answer, it is ended. The connection to a
+suspended process is kept, since the machine of the process answers."""
 _RECEIVED = msgspec.msgpack.Decoder(Ask | Cancel | Ping | Greeting)
 
 Handler = Callable[[bytes, ClientConnection], Awaitable[bytes]]
-"""Carries out one kind of request; the connection is the client's. It raises :class:`NotServed` if
-it has not carried the request out."""
+"""A function that carries out one kind of request. It gets the connection of the request's client.
+It raises :class:`NotServed` if it has not carried out the request."""
 
 
 class NotServed(Exception):
-    """This process does not serve such requests. The process that forwarded the request may."""
+    """This process does not serve such requests. The process that forwarded it may serve it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,7 @@ class PeerListener:
         except NotServed:
             outcome = Decline(ask.number)
         finally:
-            # Also after an error, or the client would wait for ever.
+            # This is sent after an error as well. Otherwise, the client would wait for ever.
             peer.running.pop(ask.number, None)
             peer.frames.send(outcome)
 

@@ -28,7 +28,7 @@ TIMEOUT_S = 60.0
 
 
 class LeaseEndChecks:
-    """The delivery of these messages by one process."""
+    """The delivery of messages about ended leases, by one process."""
 
     def __init__(
         self,

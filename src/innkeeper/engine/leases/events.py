@@ -4,9 +4,10 @@ Always true: nothing is written while no event is due. First, all due events are
 lease takes one step in turn, so a lease with many hosts does not delay the others. The steps of
 several leases share a commit, and a step that fails does not affect the others.
 
-One process at a time does this work. It extends its turn with every commit. If it dies, another
-process takes over :data:`TURN_S` after its last commit. The state of an event is in the store, so
-nothing is lost. The process itself only remembers which lease is next, and which leases must wait.
+One process at a time does this work. The process extends its turn with every commit. If the process
+dies, another process takes over :data:`TURN_S` after the last commit. The state of an event is in
+the store, so nothing is lost. The process itself only remembers which lease is next, and which
+leases must wait.
 
 What is retried: a lease that waits for an agent, or that another writer has overtaken, is retried
 after short pauses, without a limit. An unexpected error is retried ``lease_event_retries_max``
@@ -44,8 +45,8 @@ WORK_S = 2.0
 LEASES_AT_ONCE = 20
 """The number of leases that take a step before due events are read again."""
 DONE_AT_ONCE = 50
-"""After this much work in one commit, no further step begins in it: all other writers are
-waiting."""
+"""After this much work in one transaction, no further step begins in it, because all other writers
+are waiting."""
 BEGUN_AT_ONCE = DONE_AT_ONCE
 """The number of leases whose events are begun in one commit."""
 LINES = 50

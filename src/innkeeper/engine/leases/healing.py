@@ -1,11 +1,11 @@
 """Replaces failed hosts in leases, as a periodic task.
 
-Always true: if there are no failed hosts and no recorded failures, a turn costs two reads. If
-nothing has changed for a lease, it is checked again only after :data:`RETRY_S`. Each lease is
-healed in a transaction of its own.
+Always true: if there are no failed hosts and no recorded failures, a turn costs two reads. A lease
+for which nothing has changed is checked again after :data:`RETRY_S`. Each lease is healed in a
+transaction of its own.
 
-A silent agent counts as down only if this process itself has waited for it long enough. So an
-outage of the service does not look like the failure of all hosts.
+A silent agent counts as down only after this process itself has waited long enough for a heartbeat.
+So after an outage of the service, it does not seem that all hosts have failed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Warns and deletes preemptible servers, as a periodic task.
 
-Always true: nothing is written while nothing is due. One process at a time acts, in short
-transactions.
+A preemptible server uses a host of the freepool until a lease needs the host. Always true: nothing
+is written while nothing is due. One process at a time acts, in short transactions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Delivers notifications about leases to the operator's webhook, and logs them.
 
-Always true: a notification is posted at least once, oldest first, outside of the writer thread.
-It is deleted after it was accepted, or after too many failures. If too many wait, the oldest are
-deleted without a post. One process at a time delivers.
+Always true: a notification is posted at least once, oldest first, outside of the writer thread. It
+is deleted after the webhook has accepted it, or after too many failures. If too many notifications
+wait, the oldest are deleted without a post. One process at a time delivers.
 
 May be false: that a notification arrives only once, or that notifications arrive in order. If a
 process dies between a post and the commit after it, the notification is posted again, with the same
@@ -32,11 +32,13 @@ LOG = structlog.get_logger("innkeeper.leases")
 TASK = "lease_notifications"
 PERIOD_S = 0.5
 TURN_S = 20.0
-"""Longer than one round of posts. Only the last post of a round can take its whole timeout."""
+"""The time for which a process has its turn: longer than a round of posts. In a round, only the
+last post can take its whole timeout."""
 ROUND_S = 5.0
 """No post of a round begins later than this after the first post."""
 POSTS_AT_ONCE = 20
-"""The maximum number of posts before a commit. They are repeated if the process dies."""
+"""The maximum number of posts before a commit. If the process dies before the commit, these posts
+are repeated."""
 TIMEOUT_S = 60.0
 """How long the task waits for a commit."""
 
@@ -73,7 +75,7 @@ class LeaseWebhook:
         self._turn: datetime | None = None
 
     def work(self) -> int:
-        """Deliver due notifications. Return the number of those that were accepted."""
+        """Deliver due notifications. Return the number of accepted notifications."""
         found = self._due()
         if not found or not self._keep_turn():
             return 0

@@ -1,9 +1,9 @@
 """Checks the invariants of a whole database, and repairs violations where that is safe.
 
 Always true: a check writes nothing. A repair repeats the check, in a short transaction of its own.
-Like every write, this transaction waits for its turn, so a service may be running at the same time.
-A dry run makes the same changes as a repair and rolls them back. So it reports exactly what a
-repair would do.
+Like every write, this transaction waits for its turn, so a service may run during a repair. A dry
+run makes the same changes as a repair, and then rolls them back. So a dry run reports exactly what
+a repair would do.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from innkeeper.store.backends.backup_commands import BackupCommands
 from innkeeper.store.transactions import Store
 
 Programs = BackupCommands
-"""The commands of a database whose server has its own backup programs."""
+"""The commands that save and restore a database, if its server has its own backup programs."""
 READERS = 1
 WAIT_S = 5.0
 

@@ -50,11 +50,11 @@ REPAIRS: Mapping[str, Repair] = {
     **pcloud_audit.REPAIRS,
     **lease_audit.REPAIRS,
 }
-"""The repairs by kind of finding. A repair gets the keys of the findings, and returns what it
-repaired."""
+"""The repair for each kind of finding, by the name of the kind. A repair gets the keys of findings,
+and returns what it repaired."""
 AT_ONCE: Mapping[str, int] = pcloud_audit.AT_ONCE
-"""The maximum number of findings repaired in one transaction, for the kinds of findings whose limit
-is below the usual one."""
+"""The maximum number of findings that are repaired in one transaction, by kind. Kinds that are not
+listed have the usual, higher limit."""
 
 
 def findings(tx: Tx) -> list[Finding]:

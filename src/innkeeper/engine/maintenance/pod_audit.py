@@ -1,7 +1,9 @@
-"""Compares the routings of a door with what its pods say.
+"""Compares routings with what pods say.
 
-Always true: a difference is a finding only if it is still there at a second look. So services may
-run at the same time. A repair changes routings only, never a pod.
+A pod is a cloud behind this service. A routing is the record of where a resource is.
+
+Always true: a difference is a finding only if a second look still finds it. So services may run
+during an audit. A repair changes routings only, never a pod.
 """
 
 from __future__ import annotations
@@ -68,7 +70,8 @@ INVARIANTS: Mapping[PodFault, Invariant] = {
     PodFault.PROJECT: PROJECT,
     PodFault.AMOUNTS: AMOUNTS,
 }
-"""In the order of repairs. A resource that is lost in one pod may be unknown in another pod."""
+"""The invariant for each fault, in the order of repairs. (A resource that is lost in one pod may be
+unknown in another pod.)"""
 POD_INVARIANTS = (SILENT, *INVARIANTS.values())
 
 
@@ -96,7 +99,7 @@ class PodAudit:
             for each in found
             if each.invariant is invariant and each in self._found
         ]
-        # A repair can depend on the one before, so a dry run undoes all of them together.
+        # A repair can depend on an earlier repair, so a dry run undoes all repairs together.
         for part in [wanted] if is_dry else [[each] for each in wanted]:
             done: list[Repaired] = []
             with suppress(Undone), self._database.store.write() as tx:

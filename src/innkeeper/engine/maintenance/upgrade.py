@@ -20,8 +20,8 @@ class SchemaState:
     """The schema revision of a database, compared with this program's revision.
 
     ``is_known`` is false for a revision that only a newer program knows. ``is_usable`` tells
-    whether this program can use the schema. ``since`` is the oldest revision whose programs can
-    still run after the ``missing`` steps.
+    whether this program can use the schema. After the ``missing`` steps, programs of the revision
+    ``since`` and of later revisions can still run.
     """
 
     current: str | None

@@ -1,7 +1,7 @@
 """Compares what this zone knows of servers in child zones with what the children say.
 
-Always true: a difference is a finding only if it is still there at a second look. So services may
-run at the same time. A repair changes this zone only, never a child.
+Always true: a difference is a finding only if a second look still finds it. So services may run
+during an audit. A repair changes this zone only, never a child.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class ZoneAudit:
         try:
             known = self._database.read(partial(known_children.load, box=self._box))
             asked = [each for each in known if each.zone.is_enabled]
-            # All at the same time, so that those without an answer delay the audit only once.
+            # All are asked at once, so that children without an answer delay the audit only once.
             errors = await asyncio.gather(*(self._reach(client, each) for each in asked))
             for child, error in zip(asked, errors, strict=True):
                 found += await self._of_child(client, child, error)
@@ -106,7 +106,7 @@ class ZoneAudit:
         return found
 
     async def _reach(self, client: ZoneClient, child: KnownChild) -> ZoneSilent | None:
-        """Return why a child does not answer, if it does not."""
+        """Return why a child does not answer; ``None`` if it answers."""
         request = self._request()
         try:
             await known_children.reach(client, child, request, request.time_left_ms / 1000)
@@ -175,7 +175,7 @@ class ZoneAudit:
                 raise ZoneSilent("the pages of servers do not end", may_have_arrived=True)
             after = ids[-1]
             strange = [e.uuid for e in rows if e.uuid not in known and not e.is_undecided]
-            # In the meantime, these servers may have been deleted, or their rows written.
+            # Since the first look, these servers may have been deleted, or their rows written.
             held = await held_servers.existing(client, child, strange, self._request())
             known = self._rows(strange)
             for uuid, each in held.items():

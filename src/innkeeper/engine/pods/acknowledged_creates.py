@@ -1,15 +1,17 @@
-"""Settle creates whose clients have their answer already, or whose process has died.
+"""Settle creates whose clients already have their answers, or whose process has died.
 
-Requests also wait here for the work that follows the answer to a delete.
+To settle a create is to record what its pod (a cloud behind this service) has made. A request can
+also wait here for the work that follows the answer to a delete.
 
-Always true: the routing of a create is on the disk before its pod is asked, with the mark by which
-the resource is found again. A later request of a project waits until the creates that its clients
-were told of are settled, or were looked for. So a client never misses a resource that it was told
-of. The next create need not wait: its transaction also settles the earlier creates.
+Always true: before a pod is asked to create something, the routing (the record of where a resource
+is) is on the disk. It has the mark by which the resource is found again. A later request of a
+project waits until each create that the project's clients were told of is settled, or was looked
+for in its pod. So a client never misses a resource that it was told of. The next create need not
+wait, because its transaction also settles the earlier creates.
 
-May be false: that a create is settled when its client has the answer. It is settled before the
-answer only if several processes serve the same door, since other processes do not know what this
-one is settling.
+May be false: that a create is settled when its client has the answer. If several processes serve
+the same door (gateway), a create is settled before the answer, because other processes do not know
+what this process is settling.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ from innkeeper.systems.pods import pods, routings
 LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 LEFT_MAX = 1_000
-"""The maximum number of an earlier process's creates that are looked for at the next request of
-their projects. The periodic task settles the others."""
+"""An earlier process may have left open creates. At most this many of them are looked for when
+their projects next send a request. The periodic task settles the others."""
 WAIT_MAX_S = 5.0
 """The longest wait of a request. A pod that does not answer must not stop all requests of a
 project."""
@@ -42,22 +44,24 @@ RETRY_AFTER_S = 5
 LATE = "What was made before is not recorded yet. Try again later."
 
 Settle = Callable[[PodRouting, Sequence[str], Pod], Awaitable[list[str]]]
-"""Records what a pod has made. Returns the ids that are recorded."""
+"""A function that records what a pod has made, and returns the ids that are recorded."""
 Hasten = Callable[[], None]
-"""Records now the creates that wait for the commit of the next write."""
+"""A function that records now the creates that wait for the commit of the next write."""
 Find = Callable[[PodRouting, Pod], Awaitable[Sequence[str]]]
-"""Looks in a pod for the resources with the mark of a create. Raises :class:`PodSilent`."""
+"""A function that looks in a pod for the resources with the mark of a create. It raises
+:class:`PodSilent`."""
 Left = tuple[PodRouting, Pod]
 """A create that is not settled, and its pod."""
 ReadLeft = Callable[[], Awaitable[Sequence[Left]]]
 
 
 class Reads(Enum):
-    """What a request reads, which decides what it waits for.
+    """What a request reads. This decides for which creates the request waits.
 
-    A ``CREATE`` reads in a transaction that also writes. It sees the creates that are recorded in
-    the same commit, so it waits only for answers of pods. A request about ``ONE`` resource asks its
-    pod, which knows whether the resource was deleted.
+    A ``CREATE`` reads in a transaction that also writes. This transaction sees the creates that are
+    recorded in the same commit, so the request waits for answers of pods and for nothing else. A
+    request about ``ONE`` resource asks the pod of the resource, which knows whether the resource
+    was deleted.
     """
 
     ALL = auto()
@@ -66,7 +70,7 @@ class Reads(Enum):
 
 
 class AcknowledgedCreates:
-    """The creates being settled, by project, and those that an earlier process left open."""
+    """The creates that are being settled, and those left open by an earlier process, by project."""
 
     def __init__(
         self,
@@ -127,9 +131,9 @@ class AcknowledgedCreates:
         return await answer
 
     async def wait(self, project_id: str | None, reads: Reads = Reads.ALL) -> None:
-        """Wait until what a project was told of is settled; with ``None``, for all projects.
+        """Wait until the creates that a project was told of are settled.
 
-        Raises :class:`Unavailable` if it takes too long.
+        ``None`` stands for all projects. Raises :class:`Unavailable` if settling takes too long.
         """
         if self._reading is None:
             self._reading = asyncio.create_task(self._read(), context=Context())
@@ -179,7 +183,7 @@ class AcknowledgedCreates:
         return True
 
     def _start(self, project_id: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        # Without the caller's context: whether its client leaves does not matter any more.
+        # The work runs without the caller's context: it goes on if the caller's client leaves.
         task = asyncio.create_task(work, context=Context())
         self._busy.setdefault(project_id, set()).add(task)
 
@@ -228,7 +232,7 @@ def left_before(clouds: PodClouds) -> ReadLeft:
             for each in routings.open_ones(tx, list(by_id), LEFT_MAX)
             if each.bottom_id is None
             and each.created_at < started_at
-            # For the volumes of servers, the servers tell what became of them.
+            # What became of the volumes of servers is learnt from the servers.
             and not each.top_id.startswith(WITH_SERVERS)
         ]
 

@@ -1,8 +1,8 @@
 """Learn from pods which volumes they made for the servers of the door.
 
-Always true: a volume is recorded for a project only if the pod says that the project owns it. It
-must also be attached to a server that the door has made for this project, or be left by such a
-server.
+Always true: a volume is recorded for a project only if the pod says that the project owns it. The
+volume must also be attached to a server that the door (the gateway) has made for this project, or
+must be left over from such a server.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from innkeeper.systems.pods.boot_volumes import ShownVolume
 
 ATTACHED = "os-extended-volumes:volumes_attached"
 VOLUMES_MAX = 64
-"""The maximum number of volumes of one server that are looked at. No create may ask for more."""
+"""The maximum number of volumes of one server that are looked at. A create may ask for no more."""
 NEWEST = 200
 """The volumes of a deleted server are searched among this many newest volumes of its project."""
 CLOCKS_APART = timedelta(minutes=5)
-"""How far the clock of a pod may be behind the door's clock."""
+"""The time by which the clock of a pod may be behind the clock of the door."""
 
 
 class _Volume(msgspec.Struct):
@@ -96,7 +96,7 @@ class BootVolumes:
     async def _unknown(
         self, expected: PodRouting, pod: Pod, uuids: Sequence[str]
     ) -> list[ShownVolume]:
-        """Return the volumes among these that the door does not know."""
+        """Return those of the volumes ``uuids`` that the door does not know."""
 
         def look(tx: Tx) -> list[str]:
             return [each for each in uuids if not routings.known(tx, each, VOLUME)]

@@ -1,7 +1,7 @@
 """Look at a resource in its pod: whether it exists, and with which amounts it counts.
 
-Always true: a resource is forgotten only if its pod answers that it does not exist. What the pod
-says counts only while the resource does not change.
+Always true: a resource is forgotten only if its pod answers that it does not exist. While a
+resource changes, amounts that its pod shows do not count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import routings
 
 WITHIN = timedelta(hours=1)
-"""For this long, the door looks often at a resource that its pod deletes or changes."""
+"""The time for which the door often looks at a resource that its pod deletes or changes."""
 WITH_FLAVORS: Mapping[str, str] = {"openstack-api-version": "compute 2.47"}
 """From this version on, servers are shown with the amounts of their flavors."""
 MOVING = frozenset({"RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "MIGRATING"})
@@ -97,7 +97,7 @@ class Checking:
         answer = await self._clouds.client.send(login, call)
         if answer.status != HTTPStatus.NOT_ACCEPTABLE:
             return answer
-        # An old pod shows no amounts, but still whether the server exists.
+        # A pod with an old release shows no amounts, but shows whether the server exists.
         call = PodCall(SERVICES[kind], "GET", target, timeout_s)
         return await self._clouds.client.send(login, call)
 

@@ -1,4 +1,4 @@
-"""The clouds behind this service: contact them, poll and measure them, and choose among them.
+"""The pods (clouds behind this service): contact, poll and measure pods, and choose a pod.
 
 Always true: nothing here runs longer than the settings allow. A pod that does not answer delays
 neither the other pods nor the requests of users.
@@ -43,7 +43,7 @@ LOOK_PERIOD_S, SETTLE_PERIOD_S, CHECK_PERIOD_S = 60.0, 5.0, 5.0
 class PodClouds:
     """All that entrypoints need to reach pods, from one event loop.
 
-    ``late`` are the pods for which a list waited in vain.
+    ``late`` has the pods for which a list waited in vain.
     """
 
     engine: Engine
@@ -71,7 +71,7 @@ class PodClouds:
     async def contact(self, pod: Pod, password: str) -> float:
         """Log in to a pod, and ask its Compute API. Return the time in milliseconds.
 
-        ``pod`` may be one that does not exist yet. Raises :class:`PodSilent`.
+        ``pod`` may be a pod that is not stored yet. Raises :class:`PodSilent`.
         """
         trial = replace(login_of(pod, password), uuid="", name="")
         client = self.client.beside({})
@@ -104,8 +104,8 @@ class PodClouds:
     async def bind(self, resolve: Callable[[Tx], PodRequest]) -> tuple[PodBinding, bool]:
         """Return the active binding for a request, and whether it is new.
 
-        A binding that is kept costs only a read. ``resolve`` makes the request. Raises
-        :class:`UnknownPlace` for an unknown availability zone, and :class:`NoPod`.
+        If the project keeps its binding, this costs a read and no write. ``resolve`` returns the
+        request. Raises :class:`UnknownPlace` for an unknown availability zone, and :class:`NoPod`.
         """
         kept = await self.engine.read(
             lambda tx: bindings.choose(tx, self.policy, resolve(tx)).binding
@@ -120,7 +120,8 @@ class PodClouds:
         return await again(lambda: self.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
 
     async def poll(self) -> int:
-        """Poll all pods, if it is this process's turn. Return how many went up or down."""
+        """Poll all pods, if it is this process's turn. Return the number of pods that went up or
+        down."""
         period_s = self.podding.pod_poll_interval_s
         return await self._each_in_turn(POLLS, period_s, pods.every, self.poll_one)
 
@@ -140,8 +141,8 @@ class PodClouds:
             MEASURES, measure_period_s(self.podding), due, self.measure_one
         )
         if count:
-            # Each run deletes more measurements than it adds. So those kept during a long pause go,
-            # too.
+            # Each run deletes more measurements than it adds. So measurements kept during a long
+            # pause go, too.
             await self.engine.write(lambda tx: usage.prune(tx, self.podding, now))
         return count
 
@@ -219,7 +220,8 @@ class PodClouds:
 async def sum_of(works: Iterable[Awaitable[int]]) -> int:
     """Do the work on several pods at once, and return the sum of the results.
 
-    An error is raised only when the work on all pods has ended: it must not stop the others.
+    An error is raised when the work on all pods has ended, because the error of one pod must not
+    stop the work on other pods.
     """
     found = await asyncio.gather(*works, return_exceptions=True)
     for each in found:
@@ -236,7 +238,7 @@ def clouds_of(
     ids: IdSource,
     wire_of: WireOf | None = None,
 ) -> PodClouds | None:
-    """Return the clouds behind this service; ``None`` if it administers none.
+    """Return the pods of this service; ``None`` if the service administers no pods.
 
     Raises ``ValueError`` for a wrong name of a filter or weigher.
     """
@@ -274,14 +276,15 @@ def check_task(pod: Pod) -> str:
 
 
 def measure_period_s(podding: Podding) -> float:
-    """Return how often to look for pods that are due: new pods are measured soon."""
+    """Return the time between two looks for due pods. It is short, so new pods are measured
+    soon."""
     return min(podding.pod_measure_interval_s, LOOK_PERIOD_S)
 
 
 class PodUpkeep:
     """The periodic work for pods, as the worker threads call it.
 
-    ``settle`` and ``check`` are those of a door, and ``None`` in other roles.
+    ``settle`` and ``check`` are the functions of a door (gateway), and ``None`` in other roles.
     """
 
     def __init__(

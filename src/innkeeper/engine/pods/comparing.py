@@ -1,7 +1,7 @@
-"""Find out how routings differ from what their pod has.
+"""Find out how routings (the records of where resources are) differ from what their pod has.
 
-Always true: a difference counts only if it is still there at a second look. So a door may work
-meanwhile. A resource is lost only if its pod answers that it does not exist.
+Always true: a difference counts only if a second look still finds it. So a door (gateway) may work
+during a comparison. A resource counts as lost only if its pod answers that it does not exist.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ from innkeeper.systems.pods.checks import PodDifference
 T = TypeVar("T")
 KINDS = (SERVER, VOLUME)
 PODS_AT_ONCE = 2
-"""The number of pods compared at once. All their resources are in memory, with 3 kB each."""
+"""The number of pods compared at once. All resources of these pods are in memory, and each takes 3
+kB."""
 AT_ONCE = 100
-"""The number of resources looked at again at once. The client has a limit of its own."""
+"""The number of resources that are looked at for the second time at once. The client has a limit of
+its own."""
 UNSETTLED = 2
-"""A routing that changed within this many request timeouts may be ahead of its resource."""
+"""If a routing changed within this many request timeouts, the pod may not show the change of the
+resource yet."""
 
 
 class Read(Protocol):
@@ -59,11 +62,11 @@ class Comparing:
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PODS_AT_ONCE))
 
     async def compare(self, pod: Pod, login: PodLogin) -> PodComparison:
-        """Return how the routings of a pod differ from what it has. Raises :class:`PodSilent`.
+        """Return how the routings of a pod differ from what the pod has. Raises :class:`PodSilent`.
 
         ``login`` is the administrator's login of this service.
         """
-        # A pod that does not answer must not take the turn of another one.
+        # A pod that does not answer must not use up the turn of another pod.
         await measuring.poll(self.client, login, self.timeout_s)
         async with self.turns:
             return await self._compare(pod, login)

@@ -2,8 +2,8 @@
 
 Always true: one transaction reads the plan, chooses the pod, counts the quotas and writes the
 routing with the mark. So a create costs one commit before its pod is asked, and its decision sees
-all that was recorded earlier. What a pod has made is recorded with the commit of the next write, or
-in a commit of its own.
+all that was recorded earlier. What a pod has made is recorded later: with the commit of the next
+write, or in a commit of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CreateIntent:
 
 @dataclass(frozen=True, slots=True)
 class MadeInPod:
-    """What a pod has made for a create. With ``has_volumes``, it may have made volumes too."""
+    """What a pod has made for a create. With ``has_volumes``, this may include volumes."""
 
     begun: PodRouting
     found: Sequence[str]

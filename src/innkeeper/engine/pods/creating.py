@@ -64,9 +64,11 @@ from innkeeper.systems.pods.pod_groups import GroupElsewhere
 LOG = structlog.get_logger("innkeeper.pods")
 RETRY_AFTER_S = 5
 FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
-"""Statuses of refusals for lack of quota or room. Another pod may accept the create."""
+"""Statuses with which a pod refuses a create for lack of quota or room. Another pod may accept the
+create."""
 LACKING = {HTTPStatus.BAD_REQUEST: "badRequest", HTTPStatus.NOT_FOUND: "itemNotFound"}
-"""Statuses of a pod that may have lost what the create names: a flavor, type, key pair or image."""
+"""Statuses with which a pod answers if it may have lost what the create names: a flavor, volume
+type, key pair or image."""
 AWAY = "The place of this work does not answer. Try again later."
 UNKNOWN = "It is not known yet whether this was made. Look at the list before you try again."
 
@@ -210,7 +212,7 @@ class Creating:
     ) -> dict[str, Json]:
         """Return the body for a pod. All that the body names exists there.
 
-        With ``is_sure``, the pod is not asked again for what it had a moment ago.
+        With ``is_sure``, the pod is not asked again for objects that it had a moment ago.
         """
         fields = dict(plan.fields)
         if plan.flavor is not None:
@@ -306,7 +308,7 @@ class Creating:
         except PodSilent as silent:
             raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from silent
         if len(found) < plan.number:
-            # The pod may still be making it. The periodic task looks again.
+            # The pod may still be making the resource. The periodic task looks again.
             raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
         await self._settled(sent, found)
         version, path = ("/v2.1", "/servers") if plan.key == SERVER else ("/v3", "/volumes")
@@ -316,7 +318,7 @@ class Creating:
         return DoorAnswer(HTTPStatus.ACCEPTED, msgspec.json.encode(body), headers)
 
     async def _forget(self, create: CreateIntent) -> None:
-        """Forget a create that surely made nothing."""
+        """Forget a create that has certainly made nothing."""
         begun, now = create.routing, self._clouds.clock()
 
         def work(tx: Tx) -> None:
@@ -354,7 +356,7 @@ class Creating:
 def _may_lack(answer: PodAnswer) -> bool:
     """Return whether a pod may have refused a create because it lost what the create names.
 
-    Raises :class:`PodSilent` for an answer that is not JSON. It is probably a proxy's, which does
-    not know what was made.
+    Raises :class:`PodSilent` for an answer that is not JSON: it is probably from a proxy, which
+    does not know what the pod made.
     """
     return answer.status in LACKING and LACKING[HTTPStatus(answer.status)] in decoded(answer)

@@ -1,7 +1,7 @@
 """Read the block devices of ``POST /servers`` at a door.
 
-Always true: a volume that a pod is to make for a server has a size, so that it can be counted
-before.
+Always true: a volume that a pod is to make for a server has a size. So the quota can count the
+volume before the pod is asked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_SNAPSHOTS = "The door does not serve snapshots."
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A block device. It ``is_new`` if the pod makes a volume of ``size_gb`` for it."""
+    """A block device. If it ``is_new``, the pod makes a volume of ``size_gb`` for it."""
 
     source: str
     uuid: str | None
@@ -71,7 +71,8 @@ def _size(told: Json) -> int:
 def translated(
     told: Sequence[Mapping[str, Json]], images: Mapping[str, str], types: Mapping[str, str]
 ) -> list[dict[str, Json]]:
-    """Return the devices of a body with the ids of images and the names of types in a pod."""
+    """Return the devices of a body with the ids that images, and names that types, have in a
+    pod."""
     found = []
     for each in told:
         device = dict(each)

@@ -1,4 +1,4 @@
-"""The door: all that forwards requests for servers and volumes to pods, from one event loop."""
+"""The door: it forwards requests for servers and volumes to pods, from one event loop."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class DoorUpkeep:
 
     @property
     def tasks(self) -> tuple[Callable[[], int], Callable[[], int]]:
-        """The settling of open routings, and the check of pods."""
+        """The two periodic functions: one settles open routings, the other checks pods."""
         return self.settle, self.check
 
     def settle(self) -> int:

@@ -1,8 +1,8 @@
 """Send requests for one server or volume to the pod that has it.
 
-Always true: the pod gets the complete body. Only an image, a flavor and a key pair are translated.
-A server and a volume can be attached only within one pod. A resource that its pod does not know is
-forgotten.
+Always true: the pod gets the complete body, in which only an image, a flavor and a key pair are
+translated. A volume can be attached to a server only if both are in one pod. If a pod does not know
+a resource, the resource is forgotten.
 """
 
 from __future__ import annotations
@@ -109,14 +109,14 @@ class Forwarding:
         return DoorAnswer(status, raw, headers)
 
     async def _show_image(self, routing: PodRouting) -> None:
-        """Record which image at the door a server has."""
+        """Record which image a server has, by the image's id at the door."""
         row_id, image_id, now = routing.id, routing.image_id, self._clouds.clock()
         await self._clouds.engine.write(lambda tx: routings.show_image(tx, row_id, image_id, now))
 
     async def _learn_volumes(self, volume: PodRouting, pod: Pod) -> None:
         """Learn which volumes the pod made for a server, while the pod can still tell.
 
-        ``volume`` is the open routing of one of them.
+        ``volume`` is the open routing of one of these volumes.
         """
         try:
             await self._boot_volumes.learn(volume, pod)
@@ -127,7 +127,8 @@ class Forwarding:
     async def _unavailable(
         self, request: DoorRequest, routing: PodRouting, error: PodSilent
     ) -> Unavailable:
-        """Return the client's answer if the pod gave none. A later check finds what the pod did."""
+        """Return the client's answer for a pod without answer. A later check finds what the pod
+        did."""
         if request.method == "GET" or not error.may_have_arrived:
             return Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
         if _deletes(request, routing):
@@ -196,7 +197,8 @@ class Forwarding:
                 self._acknowledged.follow(routing.project_id, ending)
 
     async def _end(self, request: DoorRequest, routing: PodRouting, login: PodLogin) -> None:
-        """Forget a resource if its pod has already deleted it. Otherwise, a periodic task will."""
+        """Forget a resource if its pod has deleted it. If not yet, a periodic task forgets it
+        later."""
         target = f"/{request.kind}s/{routing.top_id}"
         look = replace(request, method="GET", target=target, body=None, headers={})
         try:
@@ -215,7 +217,7 @@ class Forwarding:
 
 
 def _is_whole(request: DoorRequest, routing: PodRouting) -> bool:
-    """Return whether a request is about a whole resource, not only about a part of it."""
+    """Return whether a request is about a whole resource, and not about a part of a resource."""
     return request.target.partition("?")[0] == f"/{request.kind}s/{routing.top_id}"
 
 

@@ -1,7 +1,7 @@
-"""Make server groups in pods, and delete those that nobody needs any more.
+"""Make server groups in pods, and delete groups that nobody needs any more.
 
 Always true: in a pod, the name of a group is its id at the door. Only one request at a time makes a
-group in a pod. A group that may have been made is looked for by its name first.
+group in a pod. If a group may have been made before, it is first looked for by its name.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class GroupProvisioning:
             async with asyncio.timeout(timeout_s):
                 routing, is_ours = await self._begin(pod, group)
                 while routing.bottom_id is None and not is_ours:
-                    # Another request is making it.
+                    # Another request is making the group.
                     await asyncio.sleep(PAUSE_S)
                     routing, is_ours = await self._begin(pod, group)
                 return routing.bottom_id or await self._make(routing, login, group)

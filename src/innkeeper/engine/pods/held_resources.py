@@ -1,10 +1,10 @@
 """Read from a pod which servers and volumes it has, of all projects.
 
-Always true: an answer that is not a list of resources with ids is an error. A list has an end: each
-page begins after the last one.
+Always true: an answer that is not a list of resources with ids is an error. A list ends: each page
+begins after the previous page.
 
-May be false: that a resource that is missing in the lists does not exist. Rows can be skipped while
-others are deleted. Only :func:`one` proves that a resource does not exist.
+May be false: that a resource does not exist if the lists lack it. Lists can skip rows while other
+rows are deleted. Only :func:`one` proves that a resource does not exist.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ UUID_CHARS = 36
 
 @dataclass(slots=True)
 class HeldResources:
-    """The servers and volumes of one pod. ``login`` is that of the door's administrator there."""
+    """The servers and volumes of one pod. ``login`` is the login of this service there, as an
+    administrator."""
 
     client: PodClient
     login: PodLogin
@@ -49,8 +50,7 @@ class HeldResources:
                 each = await self._resource(kind, row)
                 found[each.uuid] = each
         except NoService:
-            # A pod may have no Block Storage service, and then has no volumes. It must have a
-            # Compute API.
+            # A pod without a Block Storage service has no volumes. Every pod has a Compute API.
             if kind == SERVER:
                 raise
         return found
@@ -71,7 +71,7 @@ class HeldResources:
             self._names[_id(row)] = _text(row.get("name")) or _id(row)
 
     async def _resource(self, kind: str, row: Mapping[str, Json]) -> PodResource:
-        # Volumes have it under the name of an extension.
+        # Volumes have this field under the name of an extension.
         fields = (value for name, value in row.items() if name.rpartition(":")[2] in PROJECTS)
         project = _text(next(fields, None))
         if project is None:

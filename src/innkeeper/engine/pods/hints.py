@@ -1,7 +1,8 @@
-"""Read scheduler hints that name servers or volumes, from creates at a door.
+"""Read scheduler hints that name servers or volumes, from creates at a door (gateway to pods).
 
-Always true: a create that must be beside a server or volume goes to the same pod. A pod gets no ids
-of resources in other pods: everything in it is apart from them anyway.
+Always true: a create that must be beside a server or volume goes to the pod of that server or
+volume. A pod gets no ids of resources in other pods, because what the pod makes is apart from such
+resources anyway.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ SERVER_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 VOLUME_KEY, INNER_KEY = "OS-SCH-HNT:scheduler_hints", "scheduler_hints"
 BESIDE, APART = "same_host", "different_host"
 BESIDE_SERVER = "local_to_instance"
-"""The hint of Block Storage that names the server near which a volume should be."""
+"""The hint of the Block Storage API that names the server near which a volume should be."""
 NAMED_MAX = 100
 """The maximum number of resources that the hints of a create may name. Each of them is looked
 up."""
 NOWHERE = 0
-"""The row id of no pod."""
+"""A number that is the row id of no pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hinted:
     """What hints name. Pods are given by their row ids.
 
-    ``homes`` are the pods of resources that the request must be beside. ``places`` has the pod of
-    each resource that the request should be apart from, by the id of the resource.
+    ``homes`` has the pods of the resources that the new resource must be beside. ``places`` has the
+    pod of each resource that the new resource should be apart from, by the id of that resource.
     """
 
     homes: frozenset[int] = frozenset()
@@ -70,7 +71,7 @@ def read(tx: Tx, request: DoorRequest) -> Hinted:
             try:
                 places[uuid] = _place(tx, request.caller, request.kind, uuid)
             except Invalid:
-                # It was deleted. Everything is apart from it.
+                # The resource was deleted, so every pod is apart from it.
                 places[uuid] = NOWHERE
     return Hinted(frozenset(homes), places, names_server)
 
@@ -103,7 +104,7 @@ def _place(tx: Tx, caller: DoorCaller, kind: str, uuid: str) -> int:
 
 
 def translated(body: Mapping[str, Json], kind: str, hinted: Hinted, pod_id: int) -> dict[str, Json]:
-    """Return the body of a create with only the hints that have a meaning in a pod."""
+    """Return the body of a create, without hints that have no meaning in a pod."""
     whole = dict(body)
     if not (hinted.places or hinted.names_server):
         return whole

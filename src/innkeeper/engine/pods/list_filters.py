@@ -1,7 +1,7 @@
 """Translate the filters of a list for each pod, whose ids and names differ from those of the door.
 
-Always true: a filter is sent to a pod only if its value means the same there. The door applies the
-other filters to the rows of the pod, or refuses them with an error.
+Always true: a filter is sent to a pod only if the filter's value means the same there. The door
+(gateway) applies each other filter to the rows of the pod, or refuses it with an error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ Filters = Sequence[tuple[str, str]]
 ValueOf = Callable[[str], Json]
 """Returns the value of a field of a row, as the pod shows it."""
 Accepts = Callable[[ValueOf, PodHome], bool]
-"""Decides, by the fields and the home of a pod's row, whether the row passes a filter."""
+"""Returns whether a row of a pod passes a filter, by the fields and the home of the row. The home
+is the pod and project of the row's resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class ListFilters:
         here: list[Accepts] = []
         for name, value in filters:
             if name == "user_id":
-                # In pods, everything belongs to the user of the door.
+                # In a pod, all resources belong to one user: the door's.
                 here.append(_of_user(value))
             elif name == "key_name" and is_server:
                 here.append(_with_key(value))

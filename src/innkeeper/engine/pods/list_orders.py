@@ -36,14 +36,16 @@ SORTS = {
 """The keys that lists can be sorted by, and the fields of answers that have their values."""
 
 Sort = Sequence[tuple[str, bool]]
-"""Keys, each with whether it is in descending order."""
+"""Pairs of a key, and whether the list is in descending order of this key."""
 Comparable = tuple[int, Json]
 NULL, NUMBER, TEXT = range(3)
 """The first parts of comparable values: nulls come before numbers, and numbers before texts."""
 Rank = tuple[Comparable, ...]
-"""The values of a row in the fields of an order, so that they can be compared."""
+"""The values of a row in the fields of an order, in a form that can be compared with the ranks of
+other rows."""
 RankedRow = tuple[Rank, str, Json]
-"""The rank of a row, its id, and the row. If the list comes from a single pod, ranks are empty."""
+"""The rank of a row, its id, and the row. If all rows come from a single pod, the ranks are
+empty."""
 
 
 @dataclass(frozen=True, slots=True)

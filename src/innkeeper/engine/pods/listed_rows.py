@@ -1,11 +1,12 @@
 """Read the rows of a pod's list mostly as text, so that unchanged fields take little time.
 
 A page has up to a thousand rows with the same fields. The door learns the names of the fields from
-the first page of a kind of list, and decodes the next pages with them. Only fields whose values
-must be compared or changed become values; all others stay the text that the pod sent.
+the first page of a kind of list, and decodes the next pages with them. If the door must compare or
+change a field, the field is decoded to a value. Every other field stays the text that the pod sent.
 
 Always true: no field of a row is lost. A page may have an unknown field or a value of another kind,
-or lack a field that all rows had. Such a page is first read as values, and its fields are learnt.
+or lack a field that all rows had. The door decodes all fields of such a page to values, and learns
+its fields.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ class DecodedPage(Protocol):
 
 
 class RowPart(Enum):
-    """What a field of a row needs.
+    """How the door must treat a field of a row.
 
     ``TEXT`` and ``METADATA`` may be changed, and ``PLAIN`` is never changed. A ``WHOLE`` field may
-    have any value. It stays as the pod wrote it until the door knows whether it must be changed.
+    have any value, and stays text until the door knows whether to change it.
     """
 
     ID = auto()
@@ -65,18 +66,18 @@ KINDS: Mapping[RowPart, Json] = {
     RowPart.PLAIN: str | int | float | bool | None,
     RowPart.WHOLE: Raw,
 }
-"""The type that a field is decoded as."""
+"""The type as which a field is decoded, by the part that the field is."""
 UNCHANGED = frozenset({RowPart.ID, RowPart.PLAIN})
 
 
 @dataclass(frozen=True, slots=True)
 class RowLayout:
-    """The fields of rows, in order, and the type that such rows are decoded as.
+    """The fields of rows, in order, and the type as which such rows are decoded.
 
     Some rows may lack the ``optional`` fields. ``attributes`` are the names of the type's
     attributes, by the names of the fields. Only administrators see the fields ``of_hosts``. Only
-    the fields ``changing`` may be changed. The ``unnamed`` fields are in all rows. The door may
-    change only parts of their values, because it does not know their names.
+    the fields ``changing`` may be changed. The ``unnamed`` fields are in all rows. The door has no
+    rule for the names of these fields, but may change parts of their values.
     """
 
     parts: Mapping[str, RowPart]
@@ -170,8 +171,8 @@ class RowLayouts:
     def page(self, of: tuple[object, ...], key: str, answer: PodAnswer) -> PodPage:
         """Return the rows under a ``key`` of an answer.
 
-        ``of`` identifies the kind of list: all on which the fields of the rows depend. Raises
-        :class:`PodSilent` for an answer that is not a list of resources with ids.
+        ``of`` identifies the kind of list: it has everything on which the fields of the rows
+        depend. Raises :class:`PodSilent` for an answer that is not a list of resources with ids.
         """
         layout = self._known.get((key, *of))
         told = None if layout is None else _told(layout, answer.body)
@@ -200,7 +201,7 @@ def _told(layout: RowLayout, body: bytes) -> DecodedPage | None:
     """Return a page; ``None`` if its rows do not have the fields of the layout."""
     try:
         if not body.isascii():
-            # What stays a text is not checked by the decoder.
+            # The decoder does not check the fields that stay text.
             body.decode()
         return layout.decode(body)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -48,9 +48,10 @@ Homes = Sequence[tuple[PodHome, Sequence[str]]]
 class PodListQuestion:
     """A list that a client wants. ``filters`` are translated for each pod.
 
-    ``project_id`` is ``None`` for a list of all projects. A list that ``is_brief`` has only ids and
-    names. It ``is_alone`` if it comes from a single pod. It ``needs_admin`` if pods apply a filter
-    only for administrators, and ``needs_details`` if the door applies a filter that reads them.
+    ``project_id`` is ``None`` for a list of all projects. A list that ``is_brief`` has ids and
+    names only. A list that ``is_alone`` comes from a single pod. A list ``needs_admin`` if pods
+    apply one of its filters for administrators only. It ``needs_details`` if the door applies a
+    filter that reads details.
     """
 
     request: DoorRequest
@@ -176,7 +177,8 @@ class Lists:
     async def _rows(
         self, pod: Pod, question: PodListQuestion, order: ListOrder, after: tuple[int, Rank] | None
     ) -> tuple[list[RankedRow], bool]:
-        """Return at most ``limit`` rows of a pod after the marker, and whether it has more."""
+        """Return at most ``limit`` rows of a pod after the marker, and whether the pod has more
+        rows."""
         timeout_s, has_told = self._clouds.podding.pod_request_timeout_s, asyncio.Event()
         try:
             async with asyncio.timeout(timeout_s):
@@ -210,7 +212,7 @@ class Lists:
             except Invalid as error:
                 if not has_told.is_set():
                     raise
-                # The client's request was right: the last row of the previous page was deleted.
+                # This is no error of the client: the last row of the previous page was deleted.
                 raise PodSilent("it refuses the next page of its list") from error
             has_told.set()
             ranks: Sequence[Rank] = [()] * len(page.ids)
@@ -247,9 +249,9 @@ class Lists:
         places: Sequence[int],
         filters: PodFilters,
     ) -> Sequence[int]:
-        """Change rows into rows of the door. Return the indexes of the rows that are in the list.
-
-        The door knows the resources of these rows to be in the pod, and the rows pass its filters.
+        """Change rows into rows of the door. Return the indexes of the rows that belong in the
+        list. By the door's records, the resources of these rows are in the pod. The rows also pass
+        the filters that the door applies.
         """
         request, ids = question.request, _at(page.ids, places)
         homes = await self._clouds.engine.read(lambda tx: routings.homes(tx, request.kind, ids))
@@ -289,7 +291,7 @@ class Lists:
 
 
 def _at(column: Sequence[T], places: Sequence[int]) -> Sequence[T]:
-    """Return the values at these indexes, which are usually all indexes."""
+    """Return the values of a column at the indexes ``places``, which are usually all indexes."""
     return column if len(places) == len(column) else [column[place] for place in places]
 
 
@@ -300,7 +302,8 @@ def _home_of(uuid: str | None, homes: Homes) -> PodHome | None:
 def _by_home(
     homes: Homes, ids: Sequence[str], places: Sequence[int]
 ) -> Mapping[PodHome, Sequence[int]]:
-    """Return the indexes of the rows of each home. Rows without a home are left out."""
+    """Return the indexes of the rows of each home (pod and project), without rows that have
+    none."""
     if len(homes) == 1 and set(homes[0][1]).issuperset(ids):
         # The usual case is fast: all rows have the same home.
         return {homes[0][0]: places}

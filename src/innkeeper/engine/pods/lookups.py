@@ -1,6 +1,6 @@
-"""Look in several pods at once for things without routings, such as attachments.
+"""Look in several pods for things without routings (the door's records), such as attachments.
 
-Always true: a resource is not found only if every pod that may have it says so.
+Always true: a resource counts as not found only if every pod that may have it says so.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Lookups:
         self._tenants = tenants
 
     async def homes(self, project_id: str | None) -> list[Pod]:
-        """Return the pods with volumes of a project, or with ``None``, of any project."""
+        """Return the pods with volumes of a project; ``None`` stands for all projects."""
 
         def look(tx: Tx) -> list[Pod]:
             ids = frozenset(routings.pods_of(tx, project_id, VOLUME))
@@ -47,7 +47,10 @@ class Lookups:
         return await self._clouds.engine.read(look)
 
     async def volumes(self, project_id: str | None, ids: Collection[str]) -> dict[str, PodRouting]:
-        """Return the volumes among these of a project, or with ``None``, of any project, by id."""
+        """Return the routings of those of these volumes that are a project's, by the volume's id.
+
+        If ``project_id`` is ``None``, the volumes may be any project's.
+        """
         found = await self._clouds.engine.read(lambda tx: routings.of_resources(tx, ids, VOLUME))
         made = (each for each in found if each.bottom_id is not None)
         return {each.top_id: each for each in made if project_id in (None, each.project_id)}
@@ -57,7 +60,7 @@ class Lookups:
         return list(await self._clouds.engine.read(pods.every))
 
     async def login(self, pod: Pod, project_id: str | None) -> PodLogin:
-        """Return the login for a project, or with ``None`` the administrator's."""
+        """Return the login for a project; for ``None``, the administrator's login."""
         if project_id is None:
             return await self._tenants.own(pod)
         return await self._tenants.of_project(pod, project_id)
@@ -70,7 +73,8 @@ class Lookups:
         target: str,
         headers: Mapping[str, str],
     ) -> tuple[list[tuple[Pod, Told]], list[Pod]]:
-        """Return the answers of pods, and the pods without one. A 404 counts as an empty answer."""
+        """Return the answers of pods, and the pods without answer. A 404 counts as an empty
+        answer."""
 
         async def one(pod: Pod) -> Told:
             return await self._told(pod, project_id, service, target, headers)

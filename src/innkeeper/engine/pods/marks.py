@@ -1,4 +1,6 @@
-"""Find in a pod what the door has begun to make there, by its mark.
+"""Find in a pod what the door has begun to make there.
+
+The door (gateway to pods) stores a mark with each resource that it makes.
 
 Always true: only a resource with the mark of a create is found for this create. A volume that
 another project takes over is found once it belongs to that project.
@@ -62,7 +64,7 @@ class Marks:
         told = decoded(answer).get("volume")
         if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
             raise PodSilent.of_status(answer.status)
-        # A login may see other projects too. Their volumes must not be taken.
+        # A login may see volumes of other projects too. Such volumes must not be taken.
         return [uuid] if told.get(OWNER) == session.project_id else []
 
 

@@ -1,8 +1,8 @@
 """Read the usage of a pod from its own statistics.
 
 Always true: a usage is JSON of a bounded size, with finite numbers. A pod without volumes has a
-total of 0 for them. Amounts that a pod does not tell are missing in the usage, and do not count as
-used.
+total of 0 for volumes. If a pod does not tell an amount, the usage lacks the amount, which then
+does not count as used.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ async def _statistics(client: PodClient, login: PodLogin, timeout_s: float) -> M
         if not isinstance(told, dict):
             raise PodSilent("its answer has no statistics", may_have_arrived=True)
         return told
-    # A cloud whose oldest microversion is above 2.87 has no sums.
+    # If the oldest microversion of a cloud is above 2.87, the cloud tells no sums.
     answer = await client.send(login, PodCall(COMPUTE, "GET", HYPERVISORS, timeout_s))
     listed = decoded(answer).get("hypervisors")
     rows = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []

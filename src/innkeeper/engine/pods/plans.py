@@ -1,6 +1,7 @@
 """Read what a create needs: the flavor or type, the image, the key pair, the quotas and the group.
 
-Always true: what the caller may not use at the door is refused before any pod is asked.
+Always true: if the caller may not use something at the door (gateway), the request is refused
+before any pod is asked.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ ELSEWHERE = "The volumes and servers that the request names are not all in the s
 class Plan:
     """A create that was checked. ``asked`` is the request for the choice of a pod.
 
-    ``must`` is the id of the only possible pod, if there is one: it has volumes of the request, its
-    server group, or a resource that it must be beside. With ``follows_group``, only the group
-    decides it.
+    ``must`` is the id of the only possible pod, if there is one. That pod has volumes that the
+    request names, the server group of the request, or a resource that the request must be beside.
+    With ``follows_group``, nothing but the server group requires this pod.
     """
 
     request: DoorRequest
@@ -290,10 +291,11 @@ def volume_of(tx: Tx, caller: DoorCaller, uuid: str) -> PodRouting:
 
 
 def may_leave(tx: Tx, plan: Plan) -> bool:
-    """Return whether the group of the plan may change its pod: no server is known there yet."""
+    """Return whether the plan's server group may move to another pod, as it has no known
+    servers."""
     return plan.server_group is not None and pod_groups.may_leave(tx, plan.server_group.uuid)
 
 
 def others(tx: Tx, pod_id: int) -> frozenset[int]:
-    """Return the ids of all other pods."""
+    """Return the ids of all pods except ``pod_id``."""
     return frozenset(each.id for each in pods.every(tx) if each.id != pod_id)

@@ -1,8 +1,8 @@
 """Provision in a pod what servers and volumes need there: flavors, key pairs and volume types.
 
-Always true: what exists in the pod is not changed. Images are only looked up, by their names. Extra
-specs that choose a group of pods are not sent to these pods. There, they would demand hosts and
-volume pools with such a capability.
+Always true: objects that exist in the pod are not changed. Images are looked up by their names, and
+not made. Extra specs that choose a group of pods are not sent to the pods: there, such extra specs
+would demand hosts and volume pools with a capability of that name.
 """
 
 from __future__ import annotations
@@ -28,22 +28,24 @@ from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, COMPUTE, Tenants, decoded
 
 KNOWN_FOR = timedelta(minutes=5)
-"""For this long, the door believes that a pod has what it had, unless the pod refuses a create."""
+"""The time for which the door assumes that a pod still has an object, unless the pod refuses a
+create."""
 KNOWN_MAX = 10_000
 REFUSALS = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
-"""Statuses of a pod that refuses to make something. Another pod may make it."""
+"""Statuses with which a pod refuses to make something. Another pod may agree to make it."""
 DIGEST_CHARS = 16
 NAME_CHARS_MAX = 255
 KEY_VERSION, NEW_KEY_VERSION = "compute 2.2", "compute 2.92"
-"""Key pairs have types since the first version, and dots in their names since the second one."""
+"""Key pairs have types since ``KEY_VERSION``. Their names may have dots since
+``NEW_KEY_VERSION``."""
 _OWN_KEY = re.compile(rf"(.+)-[0-9a-f]{{{DIGEST_CHARS}}}")
 
 
 class Provisioning:
     """Makes what pods lack, and remembers for a while what they have.
 
-    ``made`` counts what was made or found anew. Without ``is_sure``, the pod is asked even for what
-    is remembered.
+    ``made`` counts the objects that were made or found anew. Without ``is_sure``, the pod is asked
+    even for objects that are remembered.
     """
 
     def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
@@ -71,7 +73,7 @@ class Provisioning:
             self.made += 1
             found = await self._ask(own, COMPUTE, "POST", "/flavors", _flavor_body(flavor))
             if found.status == HTTPStatus.CONFLICT:
-                # Another request has just made it, or another flavor has its name.
+                # Another request has just made the flavor, or another flavor has its name.
                 found = await self._ask(own, COMPUTE, "GET", path)
             elif found.status == HTTPStatus.OK:
                 specs = _without_tags(flavor.extra_specs, pod)
@@ -94,8 +96,8 @@ class Provisioning:
 
         Return the pod's answer about the flavor, or its refusal of the specs.
 
-        If the specs are refused, the flavor is deleted again: later creates would take it for
-        complete.
+        If the specs are refused, the flavor is deleted again, because later creates would take it
+        for complete.
         """
         if not specs:
             return made
@@ -179,7 +181,7 @@ class Provisioning:
             made = await self._ask(own, BLOCK_STORAGE, "POST", "/types", {"volume_type": wanted})
             _demand(made, f"volume type {kind.name}", HTTPStatus.OK, HTTPStatus.CONFLICT)
             if made.status == HTTPStatus.CONFLICT:
-                # Another request has just made it. The next one finds it.
+                # Another request has just made the volume type. The next request finds it.
                 raise PodSilent("the volume type is being made")
             found = decoded(made).get("volume_type")
         if isinstance(found, Mapping) and _is_private(found):

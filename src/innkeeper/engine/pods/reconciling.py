@@ -1,8 +1,8 @@
 """Compare pods with the routings from time to time, and after an outage, and repair the routings.
 
 Always true: a repair changes the owner of a volume only if the new project had asked for the volume
-at this door. Other owners stay. A pod that lost most of its resources at once is left to the
-operator: its address may lead to another cloud.
+at this door (gateway). In all other cases, the recorded owner stays. A pod that lost most of its
+resources at once is left to the operator: its address may lead to another cloud.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ AT_ONCE = 100
 RETRY_S = 60.0
 """A pod whose check failed is checked again after this time."""
 LOST_MAX = 20
-"""If a pod lost more resources than this, and more than half of its resources, its address may lead
-to another cloud."""
+"""If a pod lost more than this number of resources, and more than half of its resources, the pod's
+address may lead to another cloud."""
 BY_ITSELF = frozenset({PodFault.LOST, PodFault.UNKNOWN, PodFault.AMOUNTS})
-"""The faults that are always repaired without an operator."""
+"""The kinds of faults that are always repaired without an operator."""
 NOTES_KEPT = timedelta(days=7)
 """The maximum delay with which a transfer of a volume arrives in a pod."""
 
@@ -74,7 +74,8 @@ class Reconciling:
             return 0
 
     async def _check(self, pod: Pod) -> int:
-        """Compare a pod, and repair what is safe. Return the number of repairs."""
+        """Compare a pod with its routings, and repair what is safe. Return the number of
+        repairs."""
         login = await self._clouds.own_login(pod)
         found = await self._comparing.compare(pod, login)
         safe = repairable(found)
@@ -102,8 +103,8 @@ class Reconciling:
 def retried_s(period_s: float) -> float:
     """Return the age that is recorded for a check that has just failed.
 
-    With this age, the next check is due :data:`RETRY_S` later, or after the period if that is
-    sooner.
+    With this age, the next check is due after :data:`RETRY_S` or after the period, whichever is
+    shorter.
     """
     return max(0.0, period_s * periodic.EARLY - RETRY_S)
 

@@ -1,8 +1,9 @@
 """Recover creates, deletes and changes whose outcome was not known.
 
-Always true: a create is forgotten only if its pod answered twice, after a while, that it has
-nothing with the mark. A pod that was paused may answer once before it carries out the create that
-came meanwhile. A resource is forgotten only if its pod answers that it does not exist.
+Always true: a create is forgotten only if its pod answered twice, some time apart, that it has
+nothing with the create's mark. One answer is not enough: a pod that was paused may answer before it
+carries out a create that arrived during the pause. A resource is forgotten only if its pod answers
+that the resource does not exist.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ class Recovery:
         self._boot_volumes = BootVolumes(clouds, tenants)
 
     async def settle(self) -> int:
-        """Look for what pods have made and deleted. Return how many routings were settled."""
+        """Look for what pods have made and deleted. Return the number of settled routings."""
         now = self._clouds.clock()
         timeout = timedelta(seconds=self._clouds.podding.pod_request_timeout_s)
 
         def look(tx: Tx) -> list[tuple[PodRouting, Pod]]:
-            # A pod that is down must not keep the others waiting.
+            # A pod that is down must not delay the work on other pods.
             by_id = {each.id: each for each in pods.every(tx) if each.health.is_up is not False}
             found = [
                 each

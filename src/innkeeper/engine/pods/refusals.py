@@ -1,4 +1,4 @@
-"""Creates that pods refuse: what the client gets.
+"""The answers that clients get if pods (clouds behind this service) refuse their creates.
 
 Always true: users are not told which pods there are. Administrators get the reason of each pod.
 """
@@ -17,7 +17,7 @@ Refusals = Sequence[tuple[Pod, PodRefused]]
 
 
 def without_pod(refusals: Refusals, error: NoPod, *, is_admin: bool) -> DoorAnswer | Conflict:
-    """Return what the client gets if no pod is left: the first refusal, or the reasons."""
+    """Return what the client gets if no pod is left to ask: the first refusal, or the reasons."""
     if not refusals:
         message = error.message_for_administrators if is_admin else error.message
         return Conflict(message, code=error.code)

@@ -1,7 +1,7 @@
 """Change the answers of pods into answers of the door.
 
-Always true: no link leads to a pod, and no id of a pod's project is shown. Names of hosts are only
-shown to administrators. The mark of the door is not shown.
+Always true: no link leads to a pod, and no id of a pod's project is shown. Only administrators see
+names of hosts. The mark that the door (gateway) stores with a resource is not shown.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ ZONES = frozenset({"OS-EXT-AZ:availability_zone", "availability_zone"})
 """``PROJECTS``, ``TEXTS`` and ``ZONES`` name the fields whose texts :meth:`DoorView.text`
 changes."""
 HIDDEN = frozenset({"destination_project_id"})
-"""The names of the fields that are always null: the door does not know the project that they
-name."""
+"""The names of fields that are always shown as null. Each names a project that the door does not
+know."""
 HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "host_status")
 WHOLE = frozenset({"links", "metadata", "image", "server_groups"})
 """The fields with objects or lists that :meth:`DoorView.field` changes."""
@@ -41,7 +41,8 @@ VERSIONS = {"servers": "/v2.1", "volumes": "/v3", "flavors": "/v2.1", "images": 
 
 @dataclass(frozen=True, slots=True)
 class DoorView:
-    """How the answer about a resource is shown. ``address`` is the API's own."""
+    """The way to show an answer about a resource. ``address`` is the address of this service's
+    API."""
 
     pod: Pod
     project_id: str
@@ -65,7 +66,8 @@ class DoorView:
         )
 
     def change(self, told: Json, depth: int = 0) -> Json:
-        """Return a body as the door shows it. Raises :class:`PodSilent` if it is too deep."""
+        """Return a body as the door shows it. Raises :class:`PodSilent` if it is nested too
+        deeply."""
         if depth > DEPTH_MAX:
             raise PodSilent(TOO_DEEP, may_have_arrived=True)
         if isinstance(told, list):
@@ -129,7 +131,8 @@ def _place(href: Json) -> str | None:
 
 
 def _retry_after(answer: PodAnswer) -> str:
-    """Return the seconds after which a client may ask again; an empty text if there are none."""
+    """Return the seconds after which a client may ask again; an empty text if the pod names
+    none."""
     told = answer.headers.get("retry-after", "")
     return told if told.isascii() and told.isdigit() and len(told) < RETRY_CHARS_MAX else ""
 

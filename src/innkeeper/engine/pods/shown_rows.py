@@ -38,8 +38,8 @@ from innkeeper.engine.pods.shown import (
 T = TypeVar("T")
 V = TypeVar("V")
 NOTHING = b"\x7f"
-"""Takes the place of the resource's id in links, to change them once. No address has this
-character."""
+"""A placeholder for the resource's id in links, so that links that differ in the id alone are
+changed once. No address has this character."""
 ID_CHARS_MIN = 32
 """A shorter id could be a part of another word in an address."""
 WORDS = (
@@ -47,8 +47,8 @@ WORDS = (
     *(f'{each}"' for each in {*PROJECTS, *TEXTS, *ZONES, *HIDDEN, *WHOLE}),
     *(f'"{each}' for each in HOSTS),
 )
-"""JSON with none of these texts has no field that may be changed. A backslash is among them because
-names of fields can be written with escapes."""
+"""If JSON has none of these texts, it has no field that the door may change. A backslash is one of
+the texts because names of fields can be written with escapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class _Column(Generic[V]):
         )
 
     def change(self, told: Sequence[T], make: Callable[[T], Json]) -> None:
-        """Replace each value by the door's value for it. Equal values are changed once."""
+        """Replace each value by the value that the door shows. Equal values are changed once."""
         made = {each: make(each) for each in set(told)}
         if any(key != each for key, each in made.items()):
             _set(self.rows, self.attribute, map(made.__getitem__, told))
@@ -172,7 +172,7 @@ def _set(rows: Iterable[Row], attribute: str, values: Iterable[Json]) -> None:
 
 
 def _run(calls: Iterable[object]) -> None:
-    """Make all calls, of which nobody needs the answers."""
+    """Make all calls, and drop what they return."""
     deque(calls, maxlen=0)
 
 

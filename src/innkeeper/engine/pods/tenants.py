@@ -1,8 +1,8 @@
 """The door's projects in pods, and the door's logins to them.
 
-Always true: a project of the door has its own project in the pod. The pod's project is named after
-the id of the door's project. It is made when the pod refuses the login to it. Nothing is made
-twice: a name is unique in its domain.
+Always true: a project of the door (gateway) has a project of its own in the pod. The name of the
+pod's project is the id of the door's project. If the pod refuses the login to that project, the
+door makes the project. No project is made twice, because a name is unique in its domain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from innkeeper.engine.pods.clouds import PodClouds
 
 LOGINS_MAX = 1_000
 ROLES = ("member", "_member_")
-"""The names of the role of users, the preferred one first."""
+"""The names that the role of users may have in a pod, the preferred name first."""
 COMPUTE, BLOCK_STORAGE = "compute", "block-storage"
 SERVICES = {SERVER: COMPUTE, VOLUME: BLOCK_STORAGE}
 """The type of service for each kind of resource."""
@@ -35,7 +35,8 @@ UNLIMITED = {
     ),
     BLOCK_STORAGE: ("volumes", "gigabytes"),
 }
-"""The quotas of a pod's project that the door counts instead, by type of service."""
+"""The quotas that are lifted for a pod's project, because the door counts them itself. The key is
+the type of service."""
 
 
 class Tenants:
@@ -49,7 +50,7 @@ class Tenants:
     async def own(self, pod: Pod) -> PodLogin:
         """Return the administrator's login at a pod. Raises :class:`PodSilent`.
 
-        The login is read again after a change of the pod's row.
+        After a change of the pod's row, the login is read again.
         """
         changed_at, login = self._own.get(pod.uuid, (None, None))
         if login is None or changed_at != pod.updated_at:
@@ -144,8 +145,8 @@ def is_gone(answer: PodAnswer) -> bool:
 def id_of_named(answer: PodAnswer, kind: str, name: str) -> str:
     """Return the id of the project or role with this name, from an answer to a create or a list.
 
-    Raises :class:`PodSilent`. The name is compared because a pod may ignore the filter of a list. A
-    project of the door must not get what belongs to another project.
+    Raises :class:`PodSilent`. The function compares the name, because a pod may ignore the filter
+    of a list. Otherwise, a project of the door might get another project's resources.
     """
     told = decoded(answer)
     rows = [told[kind]] if kind in told else told.get(f"{kind}s")

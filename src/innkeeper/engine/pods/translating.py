@@ -1,7 +1,8 @@
 """Translate actions for the pod that carries them out, and count what they may add.
 
-Always true: what an action may add is counted before the pod is asked. What it takes away is
-counted once the pod shows it. If a request replaces all metadata, the door's mark is kept.
+Always true: amounts that an action may add are counted before the pod is asked. Amounts that an
+action takes away are uncounted once the pod shows the change. If a request replaces all metadata,
+the door's mark is kept.
 """
 
 from __future__ import annotations
@@ -41,9 +42,8 @@ OTHER_GROUP = "Resources of this flavor or type are made in other places. Create
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A body for a pod. ``changing`` is the routing if the action may change its amounts.
-
-    ``image_id`` is the image at the door that a server is rebuilt with.
+    """A body for a pod. If the action may change the amounts of the resource, ``changing`` is its
+    routing. For a rebuild, ``image_id`` is the id at the door of the new image.
     """
 
     body: Json
@@ -63,7 +63,7 @@ class _Action:
     login: PodLogin
 
     def with_arguments(self, **changed: Json) -> dict[str, Json]:
-        """Return the body with other arguments; ``None`` leaves one out."""
+        """Return the body with other arguments. An argument with the value ``None`` is left out."""
         whole = {**self.arguments, **changed}
         kept = {name: each for name, each in whole.items() if each is not None}
         return {**object_of(self.request.body), self.name: kept}
@@ -116,7 +116,7 @@ class Translating:
         for name in IMAGES_OF_PODS:
             if name in body:
                 raise Invalid(f"The door does not serve {name}: images are those of the door.")
-        # These actions need no room, but they change the amounts that the server counts with.
+        # These actions need no room, but change the amounts with which the server counts.
         for name in ENDS_OF_RESIZES:
             if name in body:
                 return Translated(body, await self._grow(routing, DoorAmounts(), DoorLimits(-1)))
@@ -195,7 +195,7 @@ class Translating:
         return Translated(action.with_arguments(rescue_image_ref=there))
 
     async def _image(self, action: _Action, field: str) -> tuple[str | None, str]:
-        """Return the id of an image at the door, and in the pod."""
+        """Return the id that an image has at the door, and the id that it has in the pod."""
         caller, ref = action.request.caller, action.arguments[field]
         image_id, name = await self._clouds.engine.read(lambda tx: plans.image_of(tx, ref, caller))
         return image_id, await self._provisioning.image(action.pod, action.login, name or "")
@@ -233,7 +233,7 @@ class Translating:
 
 
 def _with_mark(method: str, path: str, body: Mapping[str, Json], routing: PodRouting) -> Json:
-    """Return the body of a request other than an action, changed so that the mark is kept."""
+    """Return the body of a request that is no action, changed so that the pod keeps the mark."""
     if method == "PUT":
         return {
             name: _marked(each, routing) if isinstance(each, dict) else each
@@ -242,7 +242,7 @@ def _with_mark(method: str, path: str, body: Mapping[str, Json], routing: PodRou
     metadata = body.get("metadata")
     if not path.endswith("/metadata") or not isinstance(metadata, dict):
         return body
-    # These are added to the metadata that the resource has.
+    # These items are added to the metadata that the resource has.
     return {**body, "metadata": {name: each for name, each in metadata.items() if name != MARK}}
 
 

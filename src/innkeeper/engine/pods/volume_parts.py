@@ -1,8 +1,9 @@
 """Attachments and transfers of volumes: they live in the pods of their volumes.
 
-Always true: the door keeps no rows of them. It looks for one in the pods of the caller's volumes,
-and serves only what belongs to a volume that it knows. Another project can accept a volume only if
-its quota has room. The transaction that begins the transfer checks this.
+Always true: the door (gateway) stores no attachments and no transfers. It looks for them in the
+pods of the caller's volumes, and serves only those that belong to a volume that it knows. Another
+project can accept a volume only if its quota has room. The transaction that begins the transfer
+checks this.
 """
 
 from __future__ import annotations
@@ -109,7 +110,8 @@ class VolumeParts:
     ) -> tuple[PodRouting, Pod]:
         """Return the volume that a part belongs to, and its pod.
 
-        Raises :class:`NotFound`, and :class:`Unavailable` if a pod without answer may have it.
+        Raises :class:`NotFound`. Raises :class:`Unavailable` if a pod that did not answer may have
+        the part.
         """
         caller, target = request.caller, _place(request.target)
         project_id = None if caller.is_admin else caller.project_id
@@ -169,7 +171,7 @@ class VolumeParts:
         return newest_first, [each.pod_name for each in missing]
 
     async def accept(self, request: DoorRequest) -> DoorAnswer:
-        """Let the caller's project take over a volume, with the key of its transfer."""
+        """Let the caller's project take over a volume, with the key of the transfer."""
         target = request.target.removesuffix("/accept")
         as_admin = replace(request, target=target, caller=replace(request.caller, is_admin=True))
         routing, pod = await self._find(as_admin, TRANSFER, await self._lookups.every_pod())
