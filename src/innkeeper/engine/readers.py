@@ -2,7 +2,7 @@
 
 Always true: the number of waiting reads is limited, so that each read is answered before its client
 gives up. A read that loses its connection is retried a few times, because it changes nothing. A
-read begins after the call, also if it is shared with other calls.
+read begins after the call that asks for it, even if several calls share the read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WAITING_MAX = 2_000
 
 
 TOGETHER_MAX = 1_000
-"""The maximum number of items of one shared read, so that none takes long."""
+"""The maximum number of items of one shared read, so that no read takes long."""
 
 
 class ReaderThreads:
@@ -54,8 +54,8 @@ class ReaderThreads:
     async def run_together(self, work: ReadTogether[T, R], item: T) -> R:
         """Run ``work`` for this item, together with the items of other waiting calls.
 
-        Only one read of each ``work`` runs at a time, so the more calls there are, the more of them
-        share a read. Raises the refusal of the item.
+        For each ``work``, one read runs at a time. So if there are more calls, more of them share a
+        read. Raises the refusal of the item.
         """
         # The calls of one read have items and answers of the same types.
         key = cast("AnyRead", work)

@@ -27,5 +27,5 @@ class Repeats:
 
 
 def _jitter() -> float:
-    """Return a number from 0 to 1 that differs between processes, from a clock's last digits."""
+    """Return a number from 0 to 1, which a clock's last digits make different in each process."""
     return time.perf_counter_ns() // 100 % JITTER_OF / JITTER_OF

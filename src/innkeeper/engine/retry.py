@@ -1,12 +1,13 @@
 """The table of the service's retries: what is retried, where and how often, and what follows.
 
-Always true: if a client waits for a retry, the attempts are limited in number or in time. An
-attempt is retried only if it was rolled back, or after its outcome was looked up. Pauses are
-randomized, so that processes that failed together do not retry together.
+Always true: if a client waits for a retry, the attempts are limited in number or in time. Work is
+retried only if the previous attempt was rolled back, or after the outcome of that attempt was
+looked up. Pauses are randomized, so that processes that failed together do not retry together.
 
-Modules read their limits from the rows. Modules in lower layers cannot import the rows, so they
-define the same limits again. A test compares both definitions. Clients of the service (the agent,
-the import of another Placement) have their own retries, which are not in the table.
+Modules read their limits from the rows of the table. Modules in lower layers cannot import the
+table, so they define the same limits again. A test compares the two definitions. Clients of the
+service (the agent, the import of another Placement) have their own retries, which are not in the
+table.
 """
 
 from __future__ import annotations
@@ -39,20 +40,22 @@ LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
 
 BINDING_ATTEMPTS_MAX = 4
-"""Two writers of one project are rare, and the second one finds the binding of the first."""
+"""The maximum number of attempts to bind a project to a pod. Two writers that bind one project at
+once are rare, and the second writer finds the binding of the first."""
 GROUP_ATTEMPTS_MAX, GROUP_PAUSE_S = 40, 0.25
-"""Together ten seconds. This is enough, since a pod usually refuses a server at once."""
+"""The attempts to find the pod of a server group, and the pause between them: ten seconds in all.
+This is enough, since a pod usually refuses a server at once."""
 PODS_MAX = 10
-"""The maximum number of pods that are asked for a create, one after the other.
-
-Each may take seconds, and clients wait for about a minute. Pods that are known to be full are not
-asked at all, so even two refusals are rare.
+"""The maximum number of pods that are asked for a create, one after the other. Each pod may take
+seconds, and clients wait for about a minute. Pods that are known to be full are not asked at all,
+so even two refusals are rare.
 """
 LOOK_UPS_MAX = 3
-"""How often a boot is looked up after its commit was not acknowledged."""
+"""The maximum number of times that a boot is looked up after a commit that was not acknowledged."""
 FORWARDS_MAX, FORWARD_WITHIN_S = 2, 30.0
-"""A boot is forwarded at most this often, and then carried out in the process that received it.
-After this time it is not repeated, because its client may have given up."""
+"""A boot is forwarded at most ``FORWARDS_MAX`` times, and then carried out in the process that
+received it. After ``FORWARD_WITHIN_S`` seconds it is not repeated, because its client may have
+given up."""
 REPEAT_WITHIN_S = 3.0
 """A batch is not retried later than this, because other commands wait for the thread."""
 CAUSE = "Another thread concurrently updated the resource provider data. Please retry your update"
@@ -122,7 +125,7 @@ SERVER_GROUPS = Retry(
     "group's first server in another pod",
     repeated="the plan, the choice of the pod and the request to it",
     where=("engine/pods/creating.py",),
-    # The other server may be refused, too, and its group goes on to the next pod.
+    # The other server of the group may be refused, too. The group then goes on to the next pod.
     attempts_max=GROUP_ATTEMPTS_MAX,
     pauses_s=(GROUP_PAUSE_S,),
     answer="409: The servers of a server group must be in one pod.",
@@ -198,8 +201,8 @@ PASSING = Retry(
     where=("engine/batches.py", "engine/readers.py"),
     attempts_max=4,
     within_s=REPEAT_WITHIN_S,
-    # By then a conflict has ended, and a dead connection is replaced. A fail-over takes longer:
-    # the client gets the 503, and retries.
+    # After these pauses, a conflict has ended, and a dead connection is replaced. A fail-over of
+    # the database takes longer: the client gets a 503, and retries.
     pauses_s=(0.05, 0.2, 0.6),
     answer="503",
 )

@@ -24,7 +24,8 @@ LOG = structlog.get_logger("innkeeper.placement")
 WAITING_MAX = 1_000
 """The maximum number of waiting searches. The clients of further searches would give up waiting."""
 WAIT_S = 30.0
-"""A search that has waited longer is refused, because its client is about to give up."""
+"""If a search has waited longer than this, it is refused, because its client is about to give
+up."""
 SEARCH_S = 10.0
 """After this time, a search ends with what it has found. An ordinary search takes milliseconds."""
 

@@ -1,7 +1,7 @@
 """Wakes requests that wait for a commit.
 
-Always true: a wake-up is not lost if it comes after a request has started to listen, but before
-it waits.
+Always true: if a wake-up comes between the time when a request starts to listen and the time when
+it waits, the wake-up is not lost.
 
 May be false: that a wake-up comes promptly after each commit. This process may notice the commits
 of other processes late, so waiting requests also poll.

@@ -1,10 +1,10 @@
 """The writer thread, which alone decides and writes. It commits waiting commands as one batch.
 
 Always true: a command is answered only after its commit. Each command succeeds or fails alone. If
-nobody waits for a command any more when its turn comes, it is not carried out. Only this thread
-touches the host table, so no decision sees half a claim. While it waits for a flush, it may lend
-the table to :mod:`innkeeper.engine.planning_ahead`. Every accepted command is answered, even if the
-thread itself ends.
+nobody waits for a command any more when its turn comes, the command is not carried out. No other
+thread touches the host table, so no decision sees half a claim. Only while this thread waits for a
+flush may it lend the table to :mod:`innkeeper.engine.planning_ahead`. Every accepted command is
+answered, even if the thread itself ends.
 
 :mod:`innkeeper.engine.batches` executes a batch, and handles database failures.
 """
@@ -37,9 +37,9 @@ T = TypeVar("T")
 BATCH_MAX = 256
 """The maximum size of a batch. In a larger batch, the first command would wait too long."""
 LINES_MAX = 1_000
-"""A batch of several commands writes at most about this many rows (of allocations and servers), so
-that a command waits no longer for the batch before it than for one large request. A boot of 1,000
-servers takes 0.15 s. A single request can write thousands of rows."""
+"""A batch of several commands writes at most about this many rows (of allocations and servers). So
+a command that waits for a batch waits no longer than for one large request. A boot of 1,000 servers
+takes 0.15 s. A single request can write thousands of rows."""
 GATHER_MIN_S, GATHER_MAX_S = 0.003, 0.008
 GATHER_SHARE = 1 / 8
 """After a batch of several commands, the clients are about to send the next commands. So the writer
@@ -51,8 +51,8 @@ checks."""
 FAILURES_MAX = 5
 """The service reports that it is not ready after this many consecutive failed batches."""
 DEFERRED_S = 0.25
-"""How long a deferred command waits for the commit of another one. While clients send one request
-after the other, commits follow each other faster."""
+"""The maximum time for which a deferred command waits for the commit of another command. While
+clients send one request after the other, commits follow each other in less time."""
 
 
 class Writer:
@@ -147,8 +147,8 @@ class Writer:
     def defer(self, command: Command[object]) -> None:
         """Execute a command with the next one that writes, or alone after ``DEFERRED_S``.
 
-        It is executed before commands that are submitted after it. It has no answer, and a process
-        that dies first never executes it.
+        It is executed before commands that are submitted later. It has no answer. If the process
+        dies before, the command is never executed.
         """
         self._defer(PendingCommand(command, is_deferred=True))
 
@@ -169,7 +169,8 @@ class Writer:
         # If the queue is full, the next waiting command takes the deferred commands along.
         with suppress(Unavailable):
             if self._deferred:
-                # In an empty context: the commands of other callers must not depend on this client.
+                # The command has an empty context, so that other callers do not depend on this
+                # client.
                 Context().run(self._waiting.put, PendingCommand(Write(_nothing), is_deferred=True))
                 self._wake()
 
@@ -180,7 +181,7 @@ class Writer:
         loop.call_later(DEFERRED_S, self._end_wait, pending, context=Context())
 
     def _end_wait(self, pending: PendingCommand) -> None:
-        """Execute the deferred commands now, if this one, the oldest, is among them."""
+        """Execute the deferred commands now, if ``pending``, the oldest, is among them."""
         # The writer thread may take the deferred commands meanwhile.
         with suppress(IndexError):
             if self._deferred[0] is pending:
@@ -266,9 +267,9 @@ class Writer:
 
     def _expect(self, batch: Sequence[PendingCommand], took_s: float) -> None:
         """Note how many commands may come after a batch, and how long to wait for them."""
-        # No client sends its next command because of a deferred one.
+        # A deferred command does not make a client send its next command.
         answered = sum(not each.is_deferred for each in batch)
-        # After a single command no others are expected, so the next one is not delayed.
+        # After a batch of one command, no others are expected, so the next command is not delayed.
         self._expected = min(answered + len(self._waiting), BATCH_MAX) if answered > 1 else 0
         self._gather_s = min(max(GATHER_MIN_S, GATHER_SHARE * took_s), GATHER_MAX_S)
 

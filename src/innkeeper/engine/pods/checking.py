@@ -26,7 +26,8 @@ from innkeeper.systems.pods import routings
 WITHIN = timedelta(hours=1)
 """The time for which the door often looks at a resource that its pod deletes or changes."""
 WITH_FLAVORS: Mapping[str, str] = {"openstack-api-version": "compute 2.47"}
-"""From this version on, servers are shown with the amounts of their flavors."""
+"""The headers of a request for a server. From this version on, a server is shown with the amounts
+of its flavor."""
 MOVING = frozenset({"RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "MIGRATING"})
 GROWING = frozenset({"extending", "retyping", "deleting"})
 MB_PER_GB = 1024

@@ -120,8 +120,10 @@ class PodClouds:
         return await again(lambda: self.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
 
     async def poll(self) -> int:
-        """Poll all pods, if it is this process's turn. Return the number of pods that went up or
-        down."""
+        """Poll all pods, if it is this process's turn.
+
+        Return the number of pods that went up or down.
+        """
         period_s = self.podding.pod_poll_interval_s
         return await self._each_in_turn(POLLS, period_s, pods.every, self.poll_one)
 
@@ -276,8 +278,7 @@ def check_task(pod: Pod) -> str:
 
 
 def measure_period_s(podding: Podding) -> float:
-    """Return the time between two looks for due pods. It is short, so new pods are measured
-    soon."""
+    """Return the time between two looks for due pods, short enough to measure new pods soon."""
     return min(podding.pod_measure_interval_s, LOOK_PERIOD_S)
 
 

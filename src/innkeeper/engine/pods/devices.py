@@ -71,8 +71,7 @@ def _size(told: Json) -> int:
 def translated(
     told: Sequence[Mapping[str, Json]], images: Mapping[str, str], types: Mapping[str, str]
 ) -> list[dict[str, Json]]:
-    """Return the devices of a body with the ids that images, and names that types, have in a
-    pod."""
+    """Return a body's devices with a pod's ids of images and a pod's names of volume types."""
     found = []
     for each in told:
         device = dict(each)

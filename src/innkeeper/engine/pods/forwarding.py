@@ -127,8 +127,10 @@ class Forwarding:
     async def _unavailable(
         self, request: DoorRequest, routing: PodRouting, error: PodSilent
     ) -> Unavailable:
-        """Return the client's answer for a pod without answer. A later check finds what the pod
-        did."""
+        """Return the client's answer if the pod gave none.
+
+        A later check finds out what the pod did.
+        """
         if request.method == "GET" or not error.may_have_arrived:
             return Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
         if _deletes(request, routing):
@@ -197,8 +199,7 @@ class Forwarding:
                 self._acknowledged.follow(routing.project_id, ending)
 
     async def _end(self, request: DoorRequest, routing: PodRouting, login: PodLogin) -> None:
-        """Forget a resource if its pod has deleted it. If not yet, a periodic task forgets it
-        later."""
+        """Forget a resource if its pod has deleted it. If not, a periodic task does so later."""
         target = f"/{request.kind}s/{routing.top_id}"
         look = replace(request, method="GET", target=target, body=None, headers={})
         try:

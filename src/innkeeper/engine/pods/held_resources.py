@@ -31,8 +31,10 @@ UUID_CHARS = 36
 
 @dataclass(slots=True)
 class HeldResources:
-    """The servers and volumes of one pod. ``login`` is the login of this service there, as an
-    administrator."""
+    """The servers and volumes of one pod.
+
+    ``login`` is the login of this service there, as an administrator.
+    """
 
     client: PodClient
     login: PodLogin

@@ -34,7 +34,7 @@ ValueOf = Callable[[str], Json]
 """Returns the value of a field of a row, as the pod shows it."""
 Accepts = Callable[[ValueOf, PodHome], bool]
 """Returns whether a row of a pod passes a filter, by the fields and the home of the row. The home
-is the pod and project of the row's resource."""
+has the pod, the project and a few more fields of the row's resource."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,8 +177,7 @@ class Lists:
     async def _rows(
         self, pod: Pod, question: PodListQuestion, order: ListOrder, after: tuple[int, Rank] | None
     ) -> tuple[list[RankedRow], bool]:
-        """Return at most ``limit`` rows of a pod after the marker, and whether the pod has more
-        rows."""
+        """Return at most ``limit`` rows of a pod after the marker, and whether more rows follow."""
         timeout_s, has_told = self._clouds.podding.pod_request_timeout_s, asyncio.Event()
         try:
             async with asyncio.timeout(timeout_s):
@@ -249,9 +248,10 @@ class Lists:
         places: Sequence[int],
         filters: PodFilters,
     ) -> Sequence[int]:
-        """Change rows into rows of the door. Return the indexes of the rows that belong in the
-        list. By the door's records, the resources of these rows are in the pod. The rows also pass
-        the filters that the door applies.
+        """Change rows into rows of the door. Return the indexes of the rows for the list.
+
+         By the door's records, the resources of these rows are in the pod. The rows also pass the
+        filters that the door applies.
         """
         request, ids = question.request, _at(page.ids, places)
         homes = await self._clouds.engine.read(lambda tx: routings.homes(tx, request.kind, ids))
@@ -302,8 +302,10 @@ def _home_of(uuid: str | None, homes: Homes) -> PodHome | None:
 def _by_home(
     homes: Homes, ids: Sequence[str], places: Sequence[int]
 ) -> Mapping[PodHome, Sequence[int]]:
-    """Return the indexes of the rows of each home (pod and project), without rows that have
-    none."""
+    """Return the indexes of the rows of each home: a pod, a project and a few fields.
+
+    Rows without a home are left out.
+    """
     if len(homes) == 1 and set(homes[0][1]).issuperset(ids):
         # The usual case is fast: all rows have the same home.
         return {homes[0][0]: places}

@@ -73,8 +73,10 @@ class Lookups:
         target: str,
         headers: Mapping[str, str],
     ) -> tuple[list[tuple[Pod, Told]], list[Pod]]:
-        """Return the answers of pods, and the pods without answer. A 404 counts as an empty
-        answer."""
+        """Return the answers of pods, and the pods without answer.
+
+        A 404 counts as an empty answer.
+        """
 
         async def one(pod: Pod) -> Told:
             return await self._told(pod, project_id, service, target, headers)

@@ -291,8 +291,10 @@ def volume_of(tx: Tx, caller: DoorCaller, uuid: str) -> PodRouting:
 
 
 def may_leave(tx: Tx, plan: Plan) -> bool:
-    """Return whether the plan's server group may move to another pod, as it has no known
-    servers."""
+    """Return whether the plan's server group may move to another pod.
+
+    It may if no server of the group is known.
+    """
     return plan.server_group is not None and pod_groups.may_leave(tx, plan.server_group.uuid)
 
 

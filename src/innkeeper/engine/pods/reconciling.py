@@ -74,8 +74,7 @@ class Reconciling:
             return 0
 
     async def _check(self, pod: Pod) -> int:
-        """Compare a pod with its routings, and repair what is safe. Return the number of
-        repairs."""
+        """Compare a pod with its routings; repair what is safe. Return the number of repairs."""
         login = await self._clouds.own_login(pod)
         found = await self._comparing.compare(pod, login)
         safe = repairable(found)

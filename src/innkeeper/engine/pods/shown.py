@@ -41,8 +41,7 @@ VERSIONS = {"servers": "/v2.1", "volumes": "/v3", "flavors": "/v2.1", "images": 
 
 @dataclass(frozen=True, slots=True)
 class DoorView:
-    """The way to show an answer about a resource. ``address`` is the address of this service's
-    API."""
+    """The way to show an answer about a resource. ``address`` is that of this service's API."""
 
     pod: Pod
     project_id: str
@@ -66,8 +65,7 @@ class DoorView:
         )
 
     def change(self, told: Json, depth: int = 0) -> Json:
-        """Return a body as the door shows it. Raises :class:`PodSilent` if it is nested too
-        deeply."""
+        """Return a body as the door shows it. Raises :class:`PodSilent` if it is too nested."""
         if depth > DEPTH_MAX:
             raise PodSilent(TOO_DEEP, may_have_arrived=True)
         if isinstance(told, list):
@@ -131,8 +129,7 @@ def _place(href: Json) -> str | None:
 
 
 def _retry_after(answer: PodAnswer) -> str:
-    """Return the seconds after which a client may ask again; an empty text if the pod names
-    none."""
+    """Return the seconds after which a client may ask again; an empty text without a time."""
     told = answer.headers.get("retry-after", "")
     return told if told.isascii() and told.isdigit() and len(told) < RETRY_CHARS_MAX else ""
 

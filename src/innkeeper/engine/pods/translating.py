@@ -42,8 +42,10 @@ OTHER_GROUP = "Resources of this flavor or type are made in other places. Create
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A body for a pod. If the action may change the amounts of the resource, ``changing`` is its
-    routing. For a rebuild, ``image_id`` is the id at the door of the new image.
+    """A body for a pod.
+
+    If the action may change the amounts of the resource, ``changing`` is its routing. For a
+    rebuild, ``image_id`` is the id at the door of the new image.
     """
 
     body: Json

@@ -1,7 +1,7 @@
-"""How many ids each zone parent may make this zone remember, in one process.
+"""The number of ids that each zone parent may make this zone remember, in one process.
 
-Always true: for each parent, at most twice ``most`` is taken within the period. If a zone has
-several processes, each of them allows this number.
+Always true: within the time of one period, each parent takes at most twice ``most`` ids. If a zone
+has several processes, each of them allows this number.
 """
 
 from __future__ import annotations

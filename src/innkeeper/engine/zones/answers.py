@@ -1,7 +1,7 @@
 """Check the answers of child zones to requests for servers, before clients get them.
 
-Always true: a checked answer has a status and a body as a zone's Compute API answers, and no link
-to anywhere but this zone. A page of a proxy between the zones is no answer.
+Always true: a checked answer has a status and a body that a zone's Compute API can give, and all
+its links lead to this zone. A page of a proxy between the zones counts as no answer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from innkeeper.engine.zones.known_children import decoded
 
 JSON = "application/json"
 OF_THE_CHILD_ALONE = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED})
-"""Refusals that are about this zone, and not about the client."""
+"""Statuses with which a child refuses this zone, and not the client of the request."""
 LATER = frozenset({HTTPStatus.NOT_IMPLEMENTED, HTTPStatus.SERVICE_UNAVAILABLE})
 """The only statuses from 500 on that clients get from a child."""
 

@@ -1,11 +1,13 @@
 """Boot servers over a tree of zones.
 
-Always true: the servers of a boot batch are decided together. Until then their rows are
-``BUILDING``, and a zone that dies undoes or finishes them after its restart. A batch of fewer
-servers than ``count_min`` never stays.
+A boot batch is all servers of one request of a user. Always true: whether the servers of a boot
+batch stay is decided for all at once. Before the decision, their rows are ``BUILDING``. If the zone
+dies then, it undoes or finishes the batch after its restart. A batch with fewer servers than
+``count_min`` is always undone.
 
-May be false: that servers are on the hosts of the first plan. Stale entries are replaced, a bounded
-number of times. The last plan leaves out children that built less than half of what they offered.
+May be false: that servers are on the hosts of the first plan. A plan has entries: each is a child's
+sealed offer of a host. Entries that became stale are replaced, in a bounded number of further
+plans. The last plan leaves out children that built less than half of what they offered.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ class TreeBooter:
     async def boot(self, boot: TreeBoot) -> Booted:
         """Boot the servers of a request. Raises the errors of a boot in this zone.
 
-        If too few hosts are found in the whole tree, this zone makes servers in ERROR, as without a
+        If the whole tree has too few hosts, this zone makes servers in ERROR, as it does without a
         tree.
         """
         group = boot.request.hints.get(hints.GROUP)
@@ -92,7 +94,8 @@ class TreeBooter:
     async def _delegate(self, boot: TreeBoot, wanted: list[int], progress: Progress) -> list[int]:
         """Let the only child that can have hosts build the servers, without a plan.
 
-        Return the places that the quota allows. If other zones can have hosts, nothing is done.
+        Return the places in the request that the quota allows. If other zones can have hosts, do
+        nothing.
         """
         request, parts, now = boot.request, self._parts, self._parts.clock()
         child = await self._tree.only_child(boot)
@@ -113,7 +116,7 @@ class TreeBooter:
         places: dict[str, int] = {each: place for place, each in enumerate(begun.ids)}
         await self._note(boot, child, outcomes, places, progress)
         if progress.gone and not progress.doubtful:
-            # The next plan must find the quota of these servers unused.
+            # The next plan must find that these servers do not use the quota.
             gone, progress.gone = progress.gone, []
             await parts.engine.write(partial(zone_servers.forget, uuids=gone), len(gone))
         if not progress.rows:
@@ -131,7 +134,7 @@ class TreeBooter:
                 break
             if progress.rows:
                 await self._touch(progress)
-            # In the last plan, a refusing child must not fail boots that other zones could serve.
+            # The last plan leaves refusing children out, so that other zones can serve the boot.
             but = progress.refusing if attempt == attempts_max - 1 else ()
             part = of_places(boot, left, progress)
             try:
@@ -158,8 +161,8 @@ class TreeBooter:
         """Boot the server of one entry of a child zone, which a client presents.
 
         Raises :class:`EntryUsed`, :class:`EntryExpired`, :class:`EntryStale`, and
-        :class:`Unavailable` if the child does not answer. A request that comes while another one
-        uses the entry gets :class:`Conflict`.
+        :class:`Unavailable` if the child does not answer. Raises :class:`Conflict` if another
+        request is using the entry.
         """
         place, parts = opened.place, self._parts
         assert isinstance(place, ChildEntry), "the entry is of a child"
@@ -218,7 +221,7 @@ class TreeBooter:
         made: Definitions,
         progress: Progress,
     ) -> bool:
-        """Record servers before children are asked. Return False if another plan is needed."""
+        """Record servers before children are asked. Return False if a new plan is needed."""
         request, now = boot.request, self._parts.clock()
         rows = [
             building.begun(
@@ -313,13 +316,13 @@ class TreeBooter:
     ) -> list[str]:
         """Undo the servers ``ids`` in children, and delete the servers ``own`` of this zone.
 
-        Return the ids that the children surely do not have. The others are undone periodically. The
-        rows of an undecided batch stay.
+        Return the ids that the children certainly do not have. A periodic task undoes the other
+        servers. The rows of an undecided batch stay.
         """
         parts, down_s = self._parts, self.service_down_time_s
         now = parts.clock()
 
-        # In one transaction: a zone that dies after it must not leave a part of the batch.
+        # All in one transaction, so that a zone that dies leaves no part of the batch.
         def begin(tx: Tx) -> None:
             remote.begin_undo(tx, ids, now)
             if is_decided:
@@ -332,7 +335,7 @@ class TreeBooter:
         rows = await parts.engine.read(lambda tx: remote.by_uuids(tx, ids))
         known = {each.zone.id: each for each in await self._tree.children.every()}
         tree = self._tree.below(None, parts.zoning.zone_request_timeout_s)
-        # Together, so that all children without an answer delay it only once.
+        # All are asked at once, so that children without an answer delay this only once.
         answers = await asyncio.gather(
             *(
                 building.undo(parts.client, known[child_id], [each.uuid for each in some], tree)
@@ -351,7 +354,7 @@ class TreeBooter:
         await self.undo(progress.rows, progress.own_ids)
 
     async def _give_up(self, progress: Progress) -> None:
-        """Decide that no server is built. The repair takes care of unknown outcomes."""
+        """Decide that no server of the batch stays. The repair settles unknown outcomes."""
         if not progress.others:
             return
 
@@ -362,7 +365,7 @@ class TreeBooter:
         await self._parts.engine.write(decide, len(progress.others))
 
     async def _decide(self, boot: TreeBoot, progress: Progress) -> Booted:
-        """Keep the servers that are built, if they are enough, and undo them otherwise."""
+        """Keep the built servers if there are enough of them; otherwise undo them."""
         request, ids = boot.request, progress.ids
         if progress.built and len(progress.built) >= request.count_min:
             if progress.rows and not await self._keep(progress):

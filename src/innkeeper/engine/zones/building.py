@@ -1,7 +1,9 @@
-"""Send a child zone the entries of servers that it must build, and undo what must not stay.
+"""Send entries of build plans to a child zone, which builds their servers, and undo servers.
 
-Always true: an entry's outcome is known, or the child is asked to undo the server. A request in
-doubt is never repeated with the same ids.
+An entry is the child's own sealed offer of a host for one server.
+
+Always true: if the outcome of an entry stays unknown, the child is asked to undo the server. A
+request without an answer is never repeated with the same ids.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from innkeeper.engine.zones.tree_request import TreeBoot
 LOG = structlog.get_logger("innkeeper.zones")
 CREATE, UNDO = "/servers", "/zones/undo"
 ENTRIES_AT_ONCE = 250
-"""The number of entries in one request: as many as a commit of the child takes."""
+"""The maximum number of entries in one request: as many as one commit of the child takes."""
 UNDONE_AT_ONCE = 1000
 BYTES_OF_ID = 256
-"""More bytes than an answer has for each server: its id, and a word."""
+"""An upper bound of the bytes in an answer for each server: an id and a word."""
 
 
 class Outcome:
@@ -84,7 +86,7 @@ def begun(
     batch_min: int,
     now: datetime,
 ) -> ZoneServer:
-    """Return the row of a server that a child is about to be asked for."""
+    """Return the row of a server, to be written before a child is asked to build the server."""
     return ZoneServer(
         uuid=server_id,
         child_id=child.zone.id,
@@ -139,7 +141,7 @@ async def place(
 ) -> Sent:
     """Let a child choose hosts for servers and build them; return the outcome for each id.
 
-    It builds at least as many as the request needs, or none.
+    The child builds at least as many servers as the request needs, or none.
     """
     return await _sent(client, child, boot, boot.placing_body(definitions, ids), ids, tree)
 
@@ -183,7 +185,7 @@ def _outcomes(answer: ZoneAnswer, ids: Sequence[str]) -> dict[str, str]:
     zone = told.get("zone") if isinstance(told, Mapping) else None
     rows = zone.get("outcomes") if isinstance(zone, Mapping) else None
     known = rows if isinstance(rows, Mapping) else {}
-    # A tuple, because a child may answer with values that no set takes.
+    # This is a tuple, because a child may answer with values that cannot be in a set.
     usable = (Outcome.BUILT, Outcome.STALE)
     return {each: known[each] if known.get(each) in usable else Outcome.UNKNOWN for each in ids}
 
@@ -191,10 +193,10 @@ def _outcomes(answer: ZoneAnswer, ids: Sequence[str]) -> dict[str, str]:
 async def undo(
     client: ZoneClient, child: KnownChild, ids: Sequence[str], tree: TreeRequest
 ) -> list[str]:
-    """Undo these servers in a child. Return those that the child surely does not have now.
+    """Undo these servers in a child. Return the ids that the child certainly does not have now.
 
-    The child deletes servers as their users would. It forbids unknown ids, so that no late request
-    builds these servers.
+    The child deletes servers as their users would. The child also forbids ids that it does not
+    know, so that no late request builds servers with them.
     """
     done: list[str] = []
     for start in range(0, len(ids), UNDONE_AT_ONCE):

@@ -1,7 +1,8 @@
 """Delegate a request for servers to the only child zone that can serve it, without a plan.
 
 Always true: the request was checked here as for a plan, and its rows and quota usage are written
-before the child is asked. A zone with hosts of its own delegates nothing: it compares offers.
+before the child is asked. A zone that has hosts of its own does not delegate: it compares the
+offers of all zones.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from innkeeper.systems.compute.servers import zone_servers
 
 @dataclass(frozen=True, slots=True)
 class Delegated:
-    """The servers that a child is about to be asked for: as many as the quota allows."""
+    """The servers that a child is about to be asked to build: as many as the quota allows."""
 
     ids: Sequence[ServerId]
     definitions: Definitions
@@ -61,7 +62,7 @@ async def place(
 ) -> dict[str, str]:
     """Let the child place and build the servers. Return the outcome for each server's id.
 
-    After a refusal, the child gets only plans for a while.
+    If the child refuses such a request, it gets requests with plans only, for a while.
     """
     parts = tree.parts
     facts = tree.below(boot.hop, parts.zoning.zone_request_timeout_s)

@@ -1,4 +1,4 @@
-"""Explain a boot over the tree: what each zone below would offer, and why not more.
+"""Explain a boot over the tree: what each zone below would offer, and why not more hosts.
 
 Always true: a child tells counts, weights, and the names of zones and filters. It tells nothing
 about single hosts. The child's administrators decide whether the child explains anything: its
@@ -75,8 +75,8 @@ class ZoneExplanation(msgspec.Struct, frozen=True):
 class ZoneBelow(msgspec.Struct, frozen=True):
     """A child zone in an explanation. Only a child that ``EXPLAINED`` has an explanation.
 
-    ``zone`` is the name by which this zone's administrators know it. A zone parent does not get
-    this name. It gets the name in the explanation.
+    ``zone`` is the name by which this zone's administrators know the child. A zone parent does not
+    get this name: it gets the name that the child's explanation contains.
     """
 
     answer: Annotated[str, Meta(max_length=16)]
@@ -85,7 +85,8 @@ class ZoneBelow(msgspec.Struct, frozen=True):
 
 
 EXPLAINED, REFUSED, SILENT = "explained", "refused", "silent"
-"""What a child did. A zone that cannot serve the request refuses to explain it."""
+"""What a child did when it was asked to explain. A zone that cannot serve the request refuses to
+explain it."""
 
 
 class _Told(msgspec.Struct, frozen=True):

@@ -1,8 +1,9 @@
 """Send requests for servers of child zones to the zones that have them, unchanged.
 
 Always true: the child gets the method, the path, the query, the body and the microversion that the
-client sent. Only a resize also gets the definition of its flavor. The client gets the child's
-answer, with this zone's address in its links. An answer that no Compute API gives counts as none.
+client sent. The only addition is that a resize gets the definition of its flavor. The client gets
+the child's answer, with this zone's address in the links. An answer that no Compute API gives
+counts as no answer.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.zones import remote
 
 ANSWER_BYTES_MAX = 2 * 2**20
-"""A page of a thousand actions on a server has fewer bytes."""
+"""The maximum size of an answer. A page of a thousand actions on a server has fewer bytes."""
 RETRY_AFTER_S = 5
 GROUPS = "server_groups"
 AWAY = "The zone that has the server does not answer. Try again later."
@@ -44,8 +45,8 @@ LOG = structlog.get_logger("innkeeper.zones")
 class ClientRequest:
     """A request as the client sent it. ``target`` is relative to the version's address.
 
-    ``part`` is the end of its route, after the server's id, such as ``/action``. ``address``
-    replaces the invented host in links.
+    ``part`` is the end of the request's route, after the server's id, such as ``/action``. Children
+    put an invented host into their links, which ``address`` replaces.
     """
 
     method: str

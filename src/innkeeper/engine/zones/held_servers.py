@@ -24,7 +24,7 @@ PAGE = 1000
 """The number of servers in one request or answer."""
 AMOUNT_MAX = 2**31 - 1
 ROW_BYTES_MAX = 8192
-"""More bytes than a row has, even if all characters of its texts are escaped."""
+"""An upper bound of the bytes of a row, even if all characters of its texts are escaped."""
 TEXT_CHARS_MAX = 255
 """The number of characters that the database stores."""
 PLAIN_UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
@@ -52,7 +52,7 @@ _rows_in = converter_to(_Rows)
 async def existing(
     client: ZoneClient, child: KnownChild, ids: Collection[str], tree: TreeRequest
 ) -> Mapping[str, HeldServer]:
-    """Return the servers among these that a child has. Raises :class:`ZoneSilent`."""
+    """Return those of the servers ``ids`` that a child has, by id. Raises :class:`ZoneSilent`."""
     found: dict[str, HeldServer] = {}
     wanted = list(ids)
     for start in range(0, len(wanted), PAGE):

@@ -1,9 +1,9 @@
-"""The child zones as one process knows them, and how it contacts one.
+"""The child zones that one process knows, and how the process contacts a child zone.
 
-Always true: what another process changed about a child is known here after ``KNOWN_FOR_S``. A child
-that answers with anything but the expected form counts as silent, and so does a child whose
-password cannot be decrypted. A child that let a plan wait in vain is left out of the next plans
-until it answers a poll. So it delays only one plan.
+Always true: if another process changes a child, this process knows after ``KNOWN_FOR_S``. A child
+counts as silent if its answer does not have the expected form, or if its password cannot be
+decrypted. If a plan waited in vain for a child, the next plans leave the child out until it answers
+a poll. So such a child delays one plan and no more.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from innkeeper.systems.zones.children import Reached
 
 KNOWN_FOR_S = 1.0
 REFUSED_FOR_S = 60.0
-"""After a child has refused servers without a plan, it gets only plans for this long. The child may
-run an older release.
+"""If a child refuses a request for servers without a plan, it gets requests with plans only, for
+this time. Such a child may run an older release.
 """
 INFO = "/zones/info"
 SYSTEM = RequestContext(request_id="", user_id="zone")
@@ -100,7 +100,7 @@ class KnownChildren:
         self._late.note(child.uuid, now)
 
     def is_late(self, child: ChildZone) -> bool:
-        """Return whether a plan waited for this child in vain, and no poll was answered since."""
+        """Return whether a plan waited in vain for this child after the child's last answer."""
         return self._late.is_late(child.uuid, child.state.last_seen_at)
 
     def note_refusal(self, child: ChildZone) -> None:

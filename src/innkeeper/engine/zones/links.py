@@ -1,7 +1,7 @@
 """Links in the answers of child zones, and the bounds of these answers.
 
-Always true: after :func:`move`, no link leads anywhere but to this zone, and the answer is neither
-so deep nor has numbers so large that a later step fails.
+Always true: after :func:`move`, all links lead to this zone. The answer is not nested so deeply
+that later code fails, and no number is so large that later code fails.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from innkeeper.clients.zone_wire import ZoneSilent
 
 LINK, LINKS = "href", frozenset({"links", "servers_links"})
 OF_USERS = frozenset({"metadata", "scheduler_hints", "extra_specs", "properties"})
-"""Parts of an answer with names that users choose. They have no links of zones."""
+"""The parts of an answer that have names chosen by users. These parts have no links of zones."""
 DEPTH_MAX = 32
 VALUES_MAX = 1_000_000
 """The maximum number of values in an answer. A page of a thousand servers with all possible
@@ -24,14 +24,14 @@ def move(told: object, invented: str, address: str) -> None:
     """Replace the invented address in all links by the address of this zone, in place.
 
     Raises :class:`ZoneSilent` for a link to anywhere else, and for an answer beyond the bounds.
-    Links are not looked for in parts of users.
+    Parts with names chosen by users are not searched for links.
     """
     _Move(invented, address).move(told, 0, is_linked=True)
 
 
 @dataclass(slots=True)
 class _Move:
-    """One answer. ``left`` is how many values it may still have."""
+    """The work on one answer. ``left`` is the number of values that the answer may still have."""
 
     invented: str
     address: str

@@ -1,8 +1,9 @@
 """Read one page of a list of servers from child zones, all at once.
 
 Always true: each child is asked for one page at most, whatever the number of its servers. If a
-child gives no usable answer, its servers are missing, and the list says so. A child can show only
-servers that this zone knows to be there. It can show other servers only as deleted.
+child gives no usable answer, its servers are missing, and the list says so. A child can show a
+server only if this zone has recorded that the server is there. It can show any other server only as
+deleted.
 """
 
 from __future__ import annotations
@@ -33,23 +34,23 @@ from innkeeper.systems.zones.child_rows import ListRow
 
 LOG = structlog.get_logger("innkeeper.zones")
 AFTER, KEY_OF = "zone_after", "zone_key_of"
-"""The query parameters with which zones ask each other to continue after a sort key, and for the
-sort key of a server."""
+"""Query parameters between zones. ``AFTER`` asks for the servers after a sort key. ``KEY_OF`` asks
+for the sort key of a server."""
 MARKER_AWAY = "The zone that has the marker does not answer."
 
 
 SERVER_BYTES_MAX = 512 * 2**10
-"""A server has fewer bytes, even with all possible metadata."""
+"""An upper bound of the bytes of a server in an answer, even with all possible metadata."""
 FEW = (ANSWER_BYTES_MAX - zones.ANSWER_BYTES_LEAST) // SERVER_BYTES_MAX
-"""This number of servers fits in an answer, however large they are."""
+"""This number of servers fits in an answer, however large the servers are."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListQuestion:
     """A list that a client wants: the path, the query without a marker, and the newest version.
 
-    ``address`` replaces the invented host in links. ``project_id`` is ``None`` for a list of
-    several projects. A sort key has ``key_length`` values.
+    Children put an invented host into their links, which ``address`` replaces. ``project_id`` is
+    ``None`` for a list of several projects. The sort key of a server has ``key_length`` values.
     """
 
     target: str
@@ -66,9 +67,10 @@ class ListQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ZonePage:
-    """What one child listed. ``is_partial`` says that a zone below it did not answer.
+    """What one child listed.
 
-    A page that ``is_cut`` has fewer servers than were asked for, and others may follow.
+    ``is_partial`` says that a zone below the child did not answer. A page that ``is_cut`` has fewer
+    servers than were asked for, although more may follow.
     """
 
     rows: Sequence[ListRow] = ()
@@ -131,7 +133,8 @@ class ServerLists:
     async def key_of(self, uuid: str, question: ListQuestion) -> str | None:
         """Return the sort key of a server in a child zone; ``None`` if there is no such server.
 
-        Raises :class:`Unavailable`. As for pages, only a child that is enabled and active is asked.
+        Raises :class:`Unavailable`. As for pages, a child is asked only if it is enabled and
+        active.
         """
         home = await self._parts.engine.read(lambda tx: remote.get(tx, uuid))
         if home is None or not _may_list(question, home.project_id):
@@ -155,7 +158,7 @@ class ServerLists:
     async def _page(
         self, child: KnownChild, question: ListQuestion, after: str | None, tree: TreeRequest
     ) -> ZonePage:
-        """Return a page of a child, which is cut if its servers are too large for one answer."""
+        """Return a page of a child; it is cut if the servers are too large for one answer."""
         try:
             return await self._page_of(child, question, after, tree)
         except ZoneSilent as error:

@@ -25,7 +25,7 @@ from innkeeper.systems.identity.secret_boxes import SecretBox
 from innkeeper.systems.zones.sealing import Sealer
 
 WireOf = Callable[[], ZoneWire]
-"""Makes a wire to child zones."""
+"""A function that makes the object which carries requests to child zones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,10 @@ class ZoneSources:
 class Neighbours:
     """The zones below and above this one.
 
-    Three of the parts act on zones below: ``tree`` plans, ``booter`` boots servers, and ``servers``
-    forwards requests for servers. ``lists`` lists servers of zones below. ``parents`` serves the
-    zones above, and ``placer`` places servers for the zones above.
+    ``tree``, ``booter``, ``servers`` and ``lists`` act on the zones below: ``tree`` plans,
+    ``booter`` boots servers, ``servers`` forwards requests for servers, and ``lists`` lists
+    servers. ``parents`` and ``placer`` serve the zones above: ``placer`` places servers for them,
+    and ``parents`` does all else.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Place servers of a zone parent that asks without a plan, because no other zone can have them.
 
-Always true: at least as many servers are built as the request needs, or none, as far as this zone
-knows. The id of the request is accepted once, also if nothing is built. A server whose id is known
-here is not built again.
+Always true: as far as this zone knows, it builds at least as many servers as the request needs, or
+none. The id of the request is accepted once, even if nothing is built. If this zone knows the id of
+a server, it does not build the server again.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from innkeeper.systems.compute.servers import servers, zone_servers
 from innkeeper.systems.zones import parents, remote
 
 Begun = Delegated | Collection[str] | None
-"""What was recorded. If nothing was recorded: the ids that are known here already; no ids if this
-zone refuses the request; or ``None`` if this zone has hosts of its own."""
+"""What was recorded. If nothing was recorded, one of three values: the ids that this zone knows
+already; no ids if this zone refuses the request; ``None`` if this zone has hosts of its own."""
 
 
 class ServerPlacer:
@@ -87,12 +87,13 @@ class ServerPlacer:
             if known := _admitted(boot, tx, is_repeat=False):
                 return known
             try:
-                # The zone where the request came in decides on the batch.
+                # The zone that got the request from the user decides whether the batch stays.
                 return delegation.begin(tx, context, request, child, batch_min=0, now=now)
             except AlreadyExists:
                 raise
             except Refusal:
-                # The request is accepted all the same: a late copy of it must not build anything.
+                # The id of the request is accepted anyway, so that a late copy of the request
+                # builds nothing.
                 return ()
 
         deciding = parts.engine.decide(begin, request.now, len(ids))
@@ -119,7 +120,7 @@ class ServerPlacer:
         except Refusal:
             offers = ()
         if len(offers) < request.count_min:
-            # Accepted all the same: a late copy of the request must not build anything.
+            # The id of the request is accepted anyway, so that a late copy builds nothing.
             await parts.engine.write(partial(_admitted, boot, is_repeat=False))
             return dict.fromkeys(request.server_ids, Outcome.STALE)
         own: list[EntryBoot] = []

@@ -1,4 +1,4 @@
-"""Poll child zones, so that plans ask only those that answer.
+"""Poll child zones, so that plans ask only children that answer.
 
 Always true: one process polls in each round. A child that does not answer is still polled, and is
 active again after its next answer.
@@ -26,7 +26,7 @@ TASK = "zone_polls"
 
 
 async def poll(tree: ZoneTree) -> int:
-    """Poll all enabled children, if it is this process's turn. Return how many changed."""
+    """Poll all enabled children, if it is this process's turn. Return the number of changes."""
     parts = tree.parts
     asked = [each for each in await tree.children.every() if each.zone.is_enabled]
     if not asked:
@@ -59,7 +59,8 @@ async def _poll(tree: ZoneTree, child: KnownChild, above: tuple[str, ...]) -> bo
     def record(tx: Tx) -> ChildZone | None:
         known = children.found(tx, uuid)
         if known is None or known.state.last_seen_at != child.zone.state.last_seen_at:
-            # The child was contacted meanwhile, maybe at a new address or with a new password.
+            # During the poll, the child was contacted otherwise, maybe with a new address or
+            # password.
             return None
         if fault is None:
             is_above = reached.zone_id in above

@@ -1,4 +1,7 @@
-"""Which servers of a boot batch over the tree are built, and the request for the others."""
+"""The servers of a boot batch over the tree that are built, and the request for the others.
+
+A boot batch is all servers of one request of a user.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,11 @@ from innkeeper.engine.zones.tree_request import TreeBoot
 class Progress:
     """Which servers of a boot batch are built, by their places in the request.
 
-    If it is not known whether a server exists, its id is ``doubtful``, and its place gets another
-    id. No server exists with an id in ``gone``. The rows of doubtful and gone ids stay until the
-    batch is decided, or has other rows. ``refusing`` are the ids of children that built less than
-    half of what they offered last. ``begun_at`` is when the first rows were written.
+    If it is not known whether a server exists, its id is ``doubtful``, and its place in the request
+    gets another id. The ids in ``gone`` are ids of no server. The rows of doubtful and gone ids
+    stay until it is decided whether the batch stays, or until the batch has other rows.
+    ``refusing`` has the ids of children that built less than half of what they last offered.
+    ``begun_at`` is the time at which the first rows were written.
     """
 
     ids: list[ServerId]
@@ -33,7 +37,7 @@ class Progress:
 
     @property
     def built(self) -> set[int]:
-        """All servers that are built."""
+        """The places in the request of all servers that are built."""
         return self.own | self.below
 
     @property

@@ -3,8 +3,8 @@
 This zone reads the objects at the same time.
 
 May be false: that a flavor, image or key pair is still as it is remembered. A plan in this zone
-reads all of them in its own transaction, and a plan over the tree counts only if they are as
-remembered.
+reads all these objects in its own transaction. A plan over the tree counts only if the objects that
+were read equal the remembered objects.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Finish or undo what dead processes left, and keep the record of servers in child zones right.
+"""Finish or undo boots of processes that died, and correct the rows of servers in child zones.
 
 Always true: a server is forgotten only after its child said that it has no such server. Which
 servers of a boot batch stay is decided once: the states of rows are compared and updated.
 
-May be false: that a batch which is repaired is dead. Its process may continue late. It then finds
-its rows decided, and accepts that.
+May be false: that the process of a repaired batch has died. If that process continues late, it
+finds that its rows are decided, and accepts the decision.
 """
 
 from __future__ import annotations
@@ -34,12 +34,14 @@ WERE_BUILT = (ZoneServerState.BUILT, ZoneServerState.DELETING)
 AT_ONCE = 1000
 """The number of servers of each kind that one round looks at."""
 COMPARED_MAX = 10 * AT_ONCE
-"""One round compares at most this many servers and one more page. The next round continues
-there."""
+"""One round compares at most this many servers and one more page. The next round continues after
+the last compared server."""
 RECENT_S = 300.0
-"""For this long after a server was built or resized, each round compares its amounts."""
+"""The time for which each round compares the amounts of a server after the server was built or
+resized."""
 DEAD_FACTOR = 2.0
-"""A batch is dead after this many times the longest time between two of its writes."""
+"""A batch counts as dead if it has not changed for this many times the longest time between two
+writes of a living batch."""
 
 
 @dataclass(slots=True)
@@ -81,8 +83,8 @@ class Repairer:
 class _Page:
     """The result of a comparison of servers of a child.
 
-    ``last`` is the last server, if others follow. ``size`` is the number of servers, and
-    ``changed`` the number of corrected servers.
+    ``last`` is the last compared server, if more servers follow. ``size`` is the number of servers,
+    and ``changed`` the number of corrected servers.
     """
 
     last: ServerId | None
@@ -106,7 +108,7 @@ class _Round:
 
     @property
     def dead_before(self) -> datetime:
-        """A row that last changed before this moment belongs to no living request."""
+        """If a row last changed before this moment, its request has ended or died."""
         return self.now - DEAD_FACTOR * self._longest
 
     @property
@@ -121,7 +123,7 @@ class _Round:
         return len(await self.booter.undo([each.uuid for each in rows])) if rows else 0
 
     async def decide(self) -> int:
-        """Decide the boot batches of processes that died."""
+        """Decide whether the boot batches of processes that died stay."""
         rows = await self._read(lambda tx: remote.undecided(tx, self.dead_before, AT_ONCE))
         batches = dict.fromkeys((each.batch_id, each.project_id) for each in rows)
         count = sum([await self._decide(*each) for each in batches])
@@ -148,7 +150,7 @@ class _Round:
         own = await engine.read(
             lambda tx: zone_servers.own_of_batch(tx, batch_id, project_id, since)
         )
-        # Servers that their user has deleted were built. They do not make the batch fail.
+        # If the user has deleted a server, it was built, so it does not make the batch fail.
         built = [e for e in rows if e.state in WERE_BUILT and e.created_at > since]
         deleted = await engine.read(
             lambda tx: zone_servers.deleted_of_batch(tx, batch_id, project_id, since)
@@ -165,7 +167,7 @@ class _Round:
             return remote.decide(tx, undecided) and remote.settle(tx, there, now)
 
         if await engine.write(keep, len(ids)):
-            # The others are undone, so that no late request builds them in the children.
+            # The other servers are undone, so that no late request builds them in the children.
             kept = {*there, *(each.uuid for each in built)}
             await self.booter.undo([each for each in ids if each not in kept])
         return len(ids)
@@ -210,8 +212,9 @@ class _Round:
             amounts = None if there is None else (there.vcpus, there.memory_mb)
             if amounts is not None and amounts != (each.vcpus, each.memory_mb):
                 if amounts[0] > each.vcpus or amounts[1] > each.memory_mb:
-                    # A resize through this zone is counted before it begins. A child that lies must
-                    # not use up the quota of its servers' owners. An audit tells the operator.
+                    # A resize through this zone was counted before it began, so larger amounts are
+                    # wrong. A child that lies must not use up the quota of its servers' owners. An
+                    # audit tells the operator.
                     LOG.warning("zone_server_larger", server=each.uuid, amounts=amounts)
                     continue
                 change = partial(

@@ -1,7 +1,8 @@
-"""Resizes of servers in child zones: the request carries the flavor, which is counted first.
+"""Resizes of servers in child zones: the request to the child describes the new flavor.
 
-Always true: while a server is resized, this zone counts the larger flavor, as for its own servers.
-The amounts become those of the child when it has confirmed or reverted the resize.
+Always true: before the child is asked, and while a server is resized, this zone counts the larger
+of the old and new flavors, as for its own servers. When the child has confirmed or reverted the
+resize, this zone counts the amounts that the child tells.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class ForwardedResize:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A resize as the client sent it. ``told`` is a zone parent's flavor."""
+    """A resize as the client sent it. ``told`` is the flavor that a zone parent described."""
 
     arguments: Mapping[str, object]
     flavor_id: str

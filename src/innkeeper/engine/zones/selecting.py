@@ -1,7 +1,7 @@
 """Ask child zones for the hosts that they offer, all of them at once, with one deadline.
 
-Always true: if a child is dead, slow, looping or lying, the plan lacks only the offers of this
-child. Each child is asked once, however many servers are wanted.
+Always true: if a child is dead, slow, looping or lying, the plan lacks the offers of this child,
+and no others. Each child is asked once, however many servers are wanted.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class SelectQuestion:
 class ChildOffers:
     """What one child offered.
 
-    ``is_partial`` says that a zone below it did not answer. A child ``is_refusing`` a request that
-    it cannot serve, for example because it lacks the availability zone.
+    ``is_partial`` says that a zone below the child did not answer. A child ``is_refusing`` a
+    request that it cannot serve, for example because it lacks the availability zone.
     """
 
     offers: Sequence[PlacedOffer] = ()
@@ -64,7 +64,7 @@ async def ask_all(
     question: SelectQuestion,
     note_late: Callable[[KnownChild], None],
 ) -> tuple[list[ChildOffers], list[str]]:
-    """Ask children for offers. Return what they offer, and the names of those without answer.
+    """Ask children for offers. Return the offers, and the names of children without answer.
 
     ``note_late`` is called for each child that has used up the whole time.
     """

@@ -1,8 +1,10 @@
-"""Carry out what a zone parent asks of this zone: build the servers of entries, and undo servers.
+"""Carry out requests of zone parents: build the servers of entries, and undo servers.
+
+An entry is a sealed offer of a host for one server, which this zone or a child zone made.
 
 Always true: an entry for a host of this zone is claimed here, and an entry for a child goes to that
-child. A request that is repeated has the same outcome. A parent that may not write can undo only
-what it had begun a short time ago.
+child. A request that is repeated has the same outcome. A parent that may not write can undo a
+server only if the server was begun a short time ago.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ RETRY_AFTER_S = 60
 
 @dataclass(frozen=True, slots=True)
 class PartBelow:
-    """The entries of a parent's request that are for one child, and the rows of their servers."""
+    """The entries in a parent's request for one child zone, and the rows of their servers."""
 
     child: KnownChild
     definitions: Definitions
@@ -67,8 +69,8 @@ class ParentRequests:
     async def build(self, boot: TreeBoot, entries: Sequence[EntryToBuild]) -> dict[str, str]:
         """Build the servers of a parent's entries. Return the outcome for each server's id.
 
-        The id of the parent's request is accepted in the transaction of the first write. Raises
-        :class:`Unauthenticated` if it was accepted before.
+        The transaction of the first write accepts the id of the parent's request. Raises
+        :class:`Unauthenticated` if the id was accepted before.
         """
         own, below = self._opened(boot.request, entries)
         return await self.build_opened(boot, [each.server_id for each in entries], own, below)
@@ -90,7 +92,7 @@ class ParentRequests:
         if not parts:
             return outcomes | await self._build_own(boot.request, own, admit)
 
-        # One commit for all parts. Each further commit would double the time of a small request.
+        # All parts share one commit: a second commit would double the time of a small request.
         def begin(tx: Tx) -> tuple[set[str], list[set[str]]]:
             closed = admit(tx, False)
             return closed, [self._begin(tx, boot.request, each, closed) for each in parts]
@@ -99,7 +101,7 @@ class ParentRequests:
         try:
             written = await self._tree.unless_removed([each.child for each in parts], writing)
         except QuotaExceeded:
-            # Accepted all the same: a late copy of the request must not build anything.
+            # The id of the request is accepted anyway, so that a late copy builds nothing.
             await self._parts.engine.write(lambda tx: admit(tx, False))
             return outcomes
         if written is None:
@@ -128,7 +130,7 @@ class ParentRequests:
                 made,
                 entries,
                 [
-                    # The zone where the request came in decides on the batch.
+                    # The zone that got the request from the user decides whether the batch stays.
                     building.begun(
                         ServerId(each.server_id),
                         children[uuid],
@@ -209,7 +211,7 @@ class ParentRequests:
     def _begin(
         self, tx: Tx, request: BootRequest, part: PartBelow, without: Collection[str]
     ) -> set[str]:
-        """Record servers that a child is about to build. Return those that may be built."""
+        """Record servers that a child is about to build. Return the ids that may be built."""
         rows = [each for each in part.rows if each.uuid not in without]
         if not rows:
             return set()
@@ -231,7 +233,7 @@ class ParentRequests:
     async def undo(
         self, parent: ZoneParent, ids: Sequence[str], initiator: Initiator, now: datetime
     ) -> list[str]:
-        """Undo these servers of a parent. Return those that are surely gone.
+        """Undo these servers of a parent. Return the ids that are certainly gone.
 
         A server that waits for its agent to delete it is not gone yet. The parent asks again.
         Raises :class:`TooManyAttempts` if the parent names far too many.
@@ -259,7 +261,7 @@ class ParentRequests:
         return [each for each in ids if each not in waiting]
 
     async def existing(self, parent: ZoneParent, ids: Sequence[str]) -> list[HeldServer]:
-        """Return which of these servers of a parent are here or below."""
+        """Return those of a parent's servers ``ids`` that are here or below."""
         return await self._parts.engine.read(lambda tx: zone_servers.held(tx, parent.prefix, ids))
 
     async def page(self, parent: ZoneParent, after: str | None, limit: int) -> list[HeldServer]:
@@ -272,7 +274,7 @@ class ParentRequests:
 def _of_parent(
     tx: Tx, parent: ZoneParent, ids: Sequence[str], now: datetime
 ) -> tuple[list[ServerId], list[str], set[str]]:
-    """Return a parent's servers among these: those to undo here and below, and those to keep.
+    """Return a parent's servers among ``ids``: to undo here, to undo below, and to keep.
 
     If the parent may not write any more, the servers of its decided boots stay.
     """
@@ -295,8 +297,8 @@ def _admit(
 ) -> set[str]:
     """Accept the id of a parent's request, and return those of its servers that must not be built.
 
-    Such servers have ids that are taken, or are in a zone below and now also requested here, as
-    ``own``. The server group of the request is stored, so that servers here and below can join it.
+    Such a server has an id that is taken, or is in a zone below although ``own`` requests it here.
+    The server group of the request is stored, so that servers here and below can join it.
     """
     request, hop = boot.request, boot.hop
     assert hop is not None, "only zone parents have servers of entries built"

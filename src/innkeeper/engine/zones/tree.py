@@ -66,8 +66,8 @@ class OwnPlan:
 class ZoneTree:
     """The child zones of this zone.
 
-    ``has_hosts`` says whether this zone had hosts of its own when this was last looked at. It is
-    also true after a child was removed during a request, until the next plan looks again.
+    ``has_hosts`` says whether this zone had hosts of its own when this was last looked at. If a
+    child was removed during a request, it is also true until the next plan looks again.
     """
 
     def __init__(self, parts: ZoneParts) -> None:
@@ -78,11 +78,11 @@ class ZoneTree:
 
     @property
     def routes(self) -> bool:
-        """Whether boots consider child zones, and requests for their servers go there."""
+        """Whether boots consider child zones, and requests for servers go to their child zones."""
         return self.parts.zoning.enable_zone_routing
 
     def hops_left(self, hop: Hop | None) -> int:
-        """Return how often a request may still go down from here."""
+        """Return the number of hops that a request may still make: from a zone to a child zone."""
         if not self.routes:
             return 0
         # A parent must not make this zone ask deeper than its own setting, or seal longer entries.
@@ -149,7 +149,7 @@ class ZoneTree:
             return None
 
     async def only_child(self, boot: TreeBoot) -> KnownChild | None:
-        """Return the child that alone may have hosts for a request; ``None`` if a plan must tell.
+        """Return the only child that may have hosts for a request; ``None`` if a plan is needed.
 
         May be false: that this zone has no hosts. The transaction that begins the request checks
         it.
@@ -201,7 +201,7 @@ class ZoneTree:
         """Return the best offers of this zone and the zones below it, best first.
 
         The children with the ids ``but`` are not asked. Raises the errors of a plan in this zone.
-        A place that only a child knows is no error.
+        If a child knows the requested place and this zone does not, that is no error.
         """
         tree = self.below(boot.hop, self.parts.zoning.zone_select_timeout_s)
         within = await self.reach_of(boot.request)

@@ -1,4 +1,4 @@
-"""A request for servers, in the form in which it goes down the tree."""
+"""A request for servers, in the form in which zones send it to their child zones."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ ZONE = "zone"
 
 @dataclass(frozen=True, slots=True)
 class TreeBoot:
-    """A request for servers. ``raw_body`` is the user's body as it came, which was checked, and
-    ``headers`` name its microversion. ``caller`` is the user as this zone knows it.
+    """A request for servers.
 
-    ``definitions`` are those of the request, if they were read already.
+    ``raw_body`` is the body that the user sent; it was checked. ``headers`` name the body's
+    microversion. ``caller`` is the user as this zone knows the user. ``definitions`` has the
+    objects that the request names, if they were read already.
     """
 
     request: BootRequest
@@ -36,7 +37,7 @@ class TreeBoot:
         return self.caller.hop
 
     def caller_below(self) -> RequestContext:
-        """Return the caller as children get it; see :func:`caller_below`."""
+        """Return the caller in the form that children get; see :func:`caller_below`."""
         return caller_below(self.caller)
 
     def select_body(self, definitions: Definitions, count: int) -> dict[str, object]:
@@ -81,7 +82,7 @@ class TreeBoot:
 
 
 def caller_below(context: RequestContext) -> RequestContext:
-    """Return the caller of a request, as children get it.
+    """Return the caller of a request, in the form that children get.
 
     The ids keep the prefix that a zone parent's projects and users have here. A child adds its own
     prefix, so projects of two zone parents stay apart below, too.

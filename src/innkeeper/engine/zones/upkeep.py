@@ -1,6 +1,6 @@
 """The periodic work of a zone for the zones below it, as its worker threads call it.
 
-Always true: each call has an event loop and connections of its own, and ends them.
+Always true: each call makes its own event loop and connections, and closes them at its end.
 """
 
 from __future__ import annotations

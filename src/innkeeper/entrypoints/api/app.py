@@ -26,7 +26,7 @@ from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site, Tracer
 
 PROBES = ("GET", "HEAD")
-"""Methods of health checks; some load balancers use HEAD."""
+"""The methods of health checks. Some load balancers use HEAD."""
 READY_WITHIN_S = 2.0
 """Timeout of the readiness check's ping to the database."""
 TEXT = "text/plain"
@@ -118,7 +118,7 @@ def _told(status: HTTPStatus, headers: Mapping[str, str] | None = None) -> AsgiR
 def _add_others(
     paths: PathTable, site: Site, is_ready: Callable[[], str | None], document: Mapping[str, Any]
 ) -> None:
-    """Add the paths that belong to no API, and need no token."""
+    """Add the paths that belong to no API. These paths need no token."""
 
     async def is_alive() -> AsgiResponse:
         """Answer 200 as long as the process runs."""

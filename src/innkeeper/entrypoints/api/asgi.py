@@ -1,7 +1,7 @@
 """Requests and responses of the ASGI application, and the table of its paths.
 
-Always true: header names are in lower case. Of repeated headers, the first counts. A path finds the
-same handler with and without a slash at its end. A double slash counts as one slash.
+Always true: header names are in lower case. If a header is repeated, the first value counts. A path
+finds the same handler with and without a slash at its end. A double slash counts as one slash.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ Handler = Callable[[AsgiRequest], Awaitable[AsgiResponse]]
 
 @dataclass(slots=True)
 class _Node:
-    """A node of the tree of paths: what can follow a certain beginning of a path."""
+    """A node of the tree of paths. It stands for the beginning of a path, and has what can
+    follow."""
 
     by_name: dict[str, _Node] = field(default_factory=dict)
     parameter: _Node | None = None
@@ -135,7 +136,7 @@ class Application:
     """The ASGI application: it hands each request to the handler of its path.
 
     ``unknown`` answers requests for all other paths. ``on_startup`` is called before the server
-    accepts its first request, and ``on_shutdown`` after its last one.
+    accepts its first request, and ``on_shutdown`` after the server's last request.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """Authentication of zone parents by hop tokens, in every mode of identity.
 
-Always true: a token is valid for one method, path, query and body. For requests that write, the id
-of a token is accepted only once. A zone parent reaches only the routes for servers and plans.
+A hop token is a zone parent's signature of one request. Always true: a token is valid for one
+method, path, query and body. For requests that write, the id of a token is accepted once. A zone
+parent reaches the routes for servers and plans, and no others.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ OWN_ROUTES = frozenset(
 )
 """The routes that zone parents use on their own behalf, and not for a user."""
 WITHOUT_WRITES = frozenset({SELECT, EXPLAIN, EXISTING})
-"""Routes that write nothing, although their method is not one of ``READING``."""
+"""Routes that write nothing, although their method is not among the ``READING`` methods."""
 BUILD = ("POST", SERVERS)
 """The route whose handler marks the token's id as used, in the transaction that boots the
 servers."""
@@ -147,7 +148,7 @@ async def check_body(hop: Hop, route: Route, body: bytes, engine: Engine) -> Non
 
 
 def remove_prefix(body: Any, prefix: str) -> None:
-    """Remove the prefix of a parent from the ids of projects and users in an answer to it."""
+    """Remove a parent's prefix from the ids of projects and users in an answer to the parent."""
     if isinstance(body, list):
         for each in body:
             remove_prefix(each, prefix)

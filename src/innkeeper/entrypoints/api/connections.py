@@ -20,7 +20,7 @@ from innkeeper.engine.callers import ClientConnection
 
 LOG = structlog.get_logger("innkeeper.api")
 HEAD_BYTES_MAX = 64 * 1024
-"""Limit on the request line and the headers; stock clients send a few hundred bytes."""
+"""The maximum size of the request line and the headers. Stock clients send a few hundred bytes."""
 REFUSED_MAX = 64
 """Number of connections over the limit that get a 503. Further connections are closed without an
 answer."""
@@ -37,13 +37,13 @@ REFUSED = (
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 """The interim answer to a client that waits before it sends its body."""
 ARRIVING = "innkeeper.arriving"
-"""The key in the ASGI scope for uvicorn's object that receives the request and sends the answer.
-Its ``more_body`` is true while a part of the body is missing."""
+"""The key in the ASGI scope for the uvicorn object that receives the request and sends the answer.
+The ``more_body`` of this object is true while a part of the body is missing."""
 SEPARATORS = len(b": \r\n")
 CLIENT = "innkeeper.client_connection"
 """The key in the ASGI scope for the client's connection."""
 LISTENING_S = 0.05
-"""How long the server still reads data that has already arrived when a client times out."""
+"""When a client times out, the server reads data that has already arrived, for this long."""
 
 
 class HeadTooLarge(Exception):
@@ -116,8 +116,8 @@ class Connection(HttpToolsProtocol):
         """Start the timeout for the first request."""
         super().connection_made(transport)
         if len(self.connections) > self._connections_max + REFUSED_MAX:
-            # Close it at once. To answer it, the server would have to wait for its request, and
-            # meanwhile it would use a file descriptor.
+            # Close the connection at once. To answer it, the server would have to wait for a
+            # request, and the connection would use a file descriptor until then.
             transport.abort()
             return
         self._is_over_limit = self._are_too_many()
@@ -206,7 +206,7 @@ class Connection(HttpToolsProtocol):
     def _refuse(self) -> None:
         is_idle = not isinstance(self.cycle, RequestResponseCycle)
         if is_idle or self.cycle.response_complete:
-            # Send the error only if no answer is in progress: otherwise it would become a part of
+            # If an answer is in progress, send no error, because the error would become a part of
             # that answer.
             self.transport.write(REFUSED)
         self.transport.close()

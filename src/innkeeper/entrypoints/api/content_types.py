@@ -8,8 +8,8 @@ JSON = "application/json"
 def accepts(header: str | None, media_type: str) -> bool:
     """Return whether an Accept header allows a media type.
 
-    A missing or malformed header allows every type. The most specific range that matches decides,
-    and a quality of 0 excludes the type.
+    A missing or malformed header allows every type. If several ranges match, the most specific
+    range decides. A quality of 0 excludes the type.
     """
     return quality(header, media_type) > 0
 

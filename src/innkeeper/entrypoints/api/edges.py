@@ -1,4 +1,4 @@
-"""These functions make edges, for all rooms: the changes of a microversion to a route."""
+"""These functions make edges, for all APIs. An edge has a microversion's changes to a route."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def edges(
     up: Up | None = None,
     down: Down | None = None,
 ) -> tuple[Edge, ...]:
-    """Return an edge with the same changes for each of these routes."""
+    """Return one edge for each of these routes. All edges have the same changes."""
     return tuple(Edge(method, path, body_before, query_before, up, down) for method, path in routes)
 
 

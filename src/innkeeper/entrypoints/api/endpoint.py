@@ -336,7 +336,7 @@ class RouteEndpoint:
         return answer, self._response(answer, request_id, version)
 
     def _challenge(self, answer: Answer, request: AsgiRequest) -> None:
-        """If a client's credentials were rejected, tell it where to get new ones."""
+        """If a client's credentials were rejected, tell the client where to get a new token."""
         is_of_zone = hops.is_one(request.headers.get("x-auth-token", ""))
         if answer.status != HTTPStatus.UNAUTHORIZED or is_of_zone:
             return

@@ -56,7 +56,7 @@ STATUSES: tuple[tuple[type[errors.Refusal], int], ...] = (
     (errors.PluginFailed, 503),
     (errors.Unavailable, 503),
 )
-"""The status of each class of errors, and of its subclasses."""
+"""Pairs of a class of errors, and the status of this class and its subclasses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ FaultForm = Callable[[Fault], tuple[bytes, str]]
 def fault_of(
     error: Exception, request_id: str, version: tuple[int, int] | None, accept: str
 ) -> Fault:
-    """Return the fault for an exception; an unexpected one gets a 500."""
+    """Return the fault for an exception. An unexpected exception gets a 500."""
     if isinstance(error, HttpRefusal):
         return Fault(
             error.status,

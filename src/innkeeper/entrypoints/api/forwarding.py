@@ -1,7 +1,7 @@
 """Forwards requests for servers that are in child zones.
 
-Always true: the caller's rights are checked here first. A server of another project is answered
-like one that does not exist.
+Always true: the caller's rights are checked here first. For a server of another project, the answer
+is the same as for a missing server.
 """
 
 from __future__ import annotations

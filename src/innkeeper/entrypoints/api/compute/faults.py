@@ -25,13 +25,13 @@ KEYS = {
     501: "notImplemented",
     503: "serviceUnavailable",
 }
-"""Nova's key for each status. All other statuses use ``computeFault``."""
+"""Nova's key in error bodies, by status. All other statuses have the key ``computeFault``."""
 _UNKNOWN_SERVER = re.compile(r"\AServer (?=.* could not be found\.\Z)", re.DOTALL)
 SECRET_FIELDS = frozenset({"adminpass", "admin_pass", "password", "user_data"})
 """Fields whose values must never appear in errors, in lower case, with common misspellings."""
 MASK = "***"
 SHOWN_MAX = 200
-"""Maximum number of characters that an error quotes of a rejected value."""
+"""An error quotes at most this many characters of a rejected value."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:

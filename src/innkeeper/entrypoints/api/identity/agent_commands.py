@@ -1,6 +1,7 @@
 """Commands that issue and revoke agents' credentials, for operators on the service's machine.
 
-The commands work before the first administrator exists, and also if Keystone issues the tokens.
+The commands work before the first administrator exists. They also work if Keystone issues the
+tokens.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def check_domain(fields: Mapping[str, Any]) -> None:
 
 
 def is_elsewhere(call: Call) -> bool:
-    """Return whether the query filters by a domain that does not exist. Then nothing is listed."""
+    """Return whether the query filters by a domain that does not exist, so the list is empty."""
     return call.last("domain_id", DEFAULT_DOMAIN_ID) != DEFAULT_DOMAIN_ID
 
 

@@ -9,7 +9,8 @@ from innkeeper.entrypoints.api.faults import Fault, encode
 SECRET_FIELDS = frozenset({"password", "original_password", "token"})
 """Error messages never quote the values of these fields."""
 LOGIN = "auth"
-"""The field of a login. Its errors quote no values, because a secret may be in the wrong field."""
+"""The field of a login. Errors about a login quote no values, because a secret may be in the wrong
+field."""
 QUOTING_NOTHING = frozenset({"required", "additionalProperties"})
 """Schema keywords whose violations have messages with field names, but without values."""
 

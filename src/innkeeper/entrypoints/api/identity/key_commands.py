@@ -1,4 +1,4 @@
-"""Commands that show, rotate and reset the encryption keys, and drop old ones.
+"""Commands that show, rotate and reset the encryption keys, and drop old keys.
 
 Always true: a key is written to the file before any secret is sealed with it. The key stays in the
 file while any secret is sealed with it.

@@ -86,8 +86,8 @@ def secret_box_for(tx: Tx, path: Path, draw: Draw) -> SecretBox:
 
     Creates a missing key file if the database has no sealed secrets yet. Raises
     :class:`KeyFileError` if the key of a sealed secret is missing. Call this function in a write
-    transaction: of two processes that start concurrently, the second then sees the secrets that
-    the first has sealed.
+    transaction. If two processes start at once, the second process then sees the secrets that the
+    first process has sealed.
     """
     sealed = secret_boxes.used_keys(tx)
     if not path.exists() and not sealed:

@@ -11,7 +11,8 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import roles
 
 NEVER_MATCHING = ("group.id", "scope.domain.id", "scope.system", "scope.OS-INHERIT:inherited_to")
-"""Filters for kinds of assignments that this service does not have. They make a list empty."""
+"""Filters for kinds of assignments that this service does not have. A list with such a filter is
+empty."""
 
 
 def _view(call: Call, role: Role) -> dict[str, Any]:

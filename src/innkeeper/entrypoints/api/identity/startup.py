@@ -1,7 +1,8 @@
 """Sets up identity before a serving process accepts requests.
 
 Always true: the administrator's password is written to the login file before the commit that makes
-the password valid. After a crash between the two steps, the start can be repeated.
+the password valid. If the process crashes between the write and the commit, the start can be
+repeated.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ KEYSTONE_DEADLINE_S = 12.0
 AGENT_TOKEN_FILE = "agent.token"  # noqa: S105 - a file's name
 AGENT_TOKEN_LIFETIME_S = 3600.0
 AGENT_TOKEN_PERIOD_S = 600.0
-"""How often the embedded agent's token is renewed. Its lifetime is several times longer, so that a
-single failure is harmless."""
+"""The seconds between renewals of the embedded agent's token. A token lives several times as long,
+so that a single failed renewal is harmless."""
 
 Draw = Callable[[], str]
 """Returns a new random text."""
@@ -147,7 +148,7 @@ def prepare_logins(
 ) -> Path | None:
     """Create the administrator at the first start, and return the login file.
 
-    Later starts only update the address in the file, and return ``None``.
+    Each later start updates the address in the file, and returns ``None``.
     """
     directory = _directory(settings)
     if database.read(first_start.is_done):

@@ -25,7 +25,7 @@ class TokenView:
 
 
 def document(call: Call, shown: TokenView) -> dict[str, Any]:
-    """Return a token's document. Only the document of a project's token has roles and a catalog."""
+    """Return a token's document. It has roles and a catalog if the token is for a project."""
     user_id, user_name = shown.user
     user = {"id": user_id, "name": user_name, "domain": conventions.DOMAIN}
     token: dict[str, Any] = {

@@ -87,9 +87,9 @@ async def _by_password(
     if user is None or not is_right:
         raise Unauthenticated(logins.REFUSED)
     known = user
-    # Read the project and roles only now: an earlier read would make the login of an unknown user
-    # faster. If the user has changed since the first read, the token is invalid, because it
-    # contains the old ``tokens_valid_from``.
+    # The project and roles are read here and not earlier, because the login of an unknown user
+    # would then be faster. If the user has changed since the first read, the token is invalid,
+    # because it contains the old ``tokens_valid_from``.
     holder, all_roles = await call.read(lambda tx: _holder_and_roles(tx, known, scope))
     return _signed(call, signer, holder, all_roles, None)
 

@@ -20,7 +20,7 @@ INDEX_DIGITS_MAX = 4
 _VALIDATORS = {
     name: LimitedValidator(schema) for name, schema in {**WRITABLE, "": PROPERTY}.items()
 }
-"""Validators by attribute. The empty key is for properties."""
+"""Validators, by the attribute that they check. The empty key is for properties."""
 
 
 def new(call: Call, body: Mapping[str, Any]) -> Image:
@@ -80,7 +80,7 @@ def _value(change: Mapping[str, Any]) -> Any:
 
 
 def _target(path: str) -> tuple[str, str | None]:
-    """Return the attribute that a JSON pointer names, and the index if it points to a tag."""
+    """Return the attribute that a JSON pointer names, and an index if the pointer is to a tag."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
     if len(steps) == 1:
         return steps[0], None

@@ -1,7 +1,7 @@
 """Handlers of image data. An upload computes the data's size and checksums, but stores no data.
 
-The scheduler needs only an image's size, and clients compare only its checksum. Agents have their
-own copies of images.
+The scheduler needs an image's size, and clients compare its checksum; nothing reads the data.
+Agents have their own copies of images.
 """
 
 from __future__ import annotations

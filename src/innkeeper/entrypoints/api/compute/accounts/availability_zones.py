@@ -42,7 +42,7 @@ async def detail(call: Call) -> Answer:
 
 
 def _of_pods(tx: Tx, call: Call) -> dict[str, bool]:
-    """Return the availability zones of a door's pods, and whether each zone is available."""
+    """Return whether each availability zone of a door's pods is available, by the zone's name."""
     return {} if call.site.door is None else pods.zones(tx)
 
 

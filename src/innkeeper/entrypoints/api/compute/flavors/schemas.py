@@ -39,7 +39,7 @@ SORT_KEYS = {
     "updated_at": "updated_at",
     "vcpus": "vcpus",
 }
-"""The :class:`Flavor` field for each sort key of the API."""
+"""The fields of :class:`Flavor`, by the API's sort key."""
 
 LIST = query(
     {

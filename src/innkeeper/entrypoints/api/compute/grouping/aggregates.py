@@ -99,8 +99,8 @@ ACTIONS: dict[str, tuple[Callable[[Tx, int, Any, datetime, Owners], Aggregate], 
     "remove_host": (aggregates.remove_host, "host"),
     "set_metadata": (aggregates.set_metadata, "metadata"),
 }
-"""The function and the argument's name for each action. The name of each action's policy rule ends
-with the action's name."""
+"""The function and the argument's name, by the name of the action. The name of an action's policy
+rule ends with the action's name."""
 
 
 async def cache_images(call: Call) -> Answer:

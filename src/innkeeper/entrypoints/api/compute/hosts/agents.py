@@ -39,16 +39,17 @@ from innkeeper.systems.compute.servers.results import Result, ResultSettings
 
 LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3
-"""Number of heartbeats per ``service_down_time``. After one lost heartbeat, an agent must still
-count as up."""
+"""The number of heartbeats per ``service_down_time``. An agent must still count as up if one
+heartbeat is lost."""
 REPORTS = 3
-"""Number of reports per ``capabilities_max_age``. After one lost report, capabilities must not
-count as expired."""
+"""The number of reports per ``capabilities_max_age``. Capabilities must still count as known if one
+report is lost."""
 UNKNOWN_LOGGED_MAX = 10
 RECHECK_S = 5.0
-"""Seconds between reads of the database for orders that another process committed."""
+"""The seconds between two reads of the database for orders that another process committed."""
 TICK_S = 0.25
-"""Requests for work that wait read the database at multiples of this time, in seconds."""
+"""Waiting requests for work read the database at times that are multiples of this time, in
+seconds."""
 _report, _results = converter_of(ReportBody), converter_of(ResultsBody)
 
 
@@ -145,7 +146,7 @@ async def take_work(call: Call) -> Answer:
 
 
 async def _is_woken(woken: asyncio.Event, end_s: float) -> bool:
-    """Wait for a wake-up, or until the next read is due. Return False at the time ``end_s``."""
+    """Wait for a wake-up, or until the next read is due. Return False once ``end_s`` has come."""
     # Requests that read at the same moment share one read of the database.
     due_s = (asyncio.get_running_loop().time() + RECHECK_S) // TICK_S * TICK_S
     with suppress(TimeoutError):

@@ -35,9 +35,8 @@ _NUMBERS, _UUIDS = Version(2, 52), Version(2, 53)
 _AMOUNTS = Version(2, 87)
 
 AGENT = "role:service or role:admin or is_agent:True"
-"""Check for programs that manage hosts. Handlers also check that the agent is the caller's own.
-
-Administrators may act for all agents.
+"""The check for programs that manage hosts. Handlers also check that the agent belongs to the
+caller. Administrators may act for all agents.
 """
 
 

@@ -18,7 +18,7 @@ from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 
 BINARY = "nova-compute"
-"""The API's name for the service on a host. No other services are listed."""
+"""The API's name for the service on a host. Lists have services with this name only."""
 ROW_DIGITS_MAX = 18
 
 

@@ -29,7 +29,7 @@ async def found(call: Call) -> Server:
 
 
 async def found_whole(call: Call) -> tuple[Server, dict[str, Host], list[str]]:
-    """Return the server in the path, its host in a dict by name, and the UUIDs of its groups.
+    """Return the server in the path, its host (by the host's name), and its groups' UUIDs.
 
     Raises the same errors as :func:`found`.
     """

@@ -57,7 +57,7 @@ class Acting:
 class ServerAction:
     """An action of the API, with its newest body schema, its policy rule and its handler.
 
-    ``word`` is the action's name in errors, if it differs from the name in the body.
+    If errors name the action differently than the body does, ``word`` is the name in errors.
     """
 
     schema: Schema

@@ -34,7 +34,8 @@ from innkeeper.systems.compute.servers import labels
 
 HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 HINTS_BYTES_MAX = 16 * 1024
-"""Maximum size of all hints of a request. Every server of the request stores all hints."""
+"""The maximum size in bytes of all hints of a request together. Every server of the request stores
+all hints."""
 NO_OLD_DEVICES = "use block_device_mapping_v2 instead of block_device_mapping."
 NO_VOLUMES_ACROSS = "volumes are not supported with build plans, and in other zones."
 NO_NETWORKS = 'Networks are not managed here: "networks" must be "auto" or "none".'
@@ -45,7 +46,7 @@ _told_definitions = converter_to(Definitions)
 
 
 class ServerCreateRequest(msgspec.Struct):
-    """A decoded body of ``POST /servers``, which so far has only been checked by its schema."""
+    """A decoded body of ``POST /servers``. The schema has checked it, and nothing else has yet."""
 
     name: str
     flavor: str
@@ -95,9 +96,9 @@ def _decoded(call: Call) -> ServerCreateRequest:
 def new_server_ids(call: Call) -> tuple[str, ...]:
     """Choose the ids of the servers that a call boots.
 
-    A call with such ids is repeated if the leader does not answer, and then first looks up its
-    servers. Returns no ids if the boot may reach other zones: then the servers do not show which
-    steps of the boot are done. Raises :class:`Invalid`.
+    If the leader does not answer, a call with such ids is repeated, and first looks up its servers.
+    The function returns no ids if the boot may reach other zones, because the servers would not
+    show which steps of such a boot are done. Raises :class:`Invalid`.
     """
     body = _decoded(call)
     _, count_max = _counts(call, body)
@@ -153,7 +154,7 @@ def _check_hints(call: Call, hints: Mapping[str, Any], project_id: str) -> None:
     if any(name in hints for name in FILTER_HINTS):
         call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
     if names_hosts(hints):
-        # Check this even if the filter is disabled: only the decision knows the enabled filters.
+        # Check this even if the filter is disabled: this code does not know the enabled filters.
         call.demand(FORCED_HOST, project_id=project_id)
 
 
@@ -248,8 +249,8 @@ def _has_tree(call: Call) -> bool:
 
 
 def _batch_id(call: Call, body: ServerCreateRequest, first: ServerId) -> str:
-    # Only trusted callers may choose a batch id. Otherwise, a project could add its servers to
-    # another project's batch. Other callers get a new id.
+    # Trusted callers may choose a batch id, and other callers get a new id. Otherwise, a project
+    # could add its servers to another project's batch.
     if body.batch_id is not None and call.allows(NAMED_BATCH, project_id=call.context.project_id):
         return body.batch_id
     if body.zone is not None and body.zone.get("batch_id"):

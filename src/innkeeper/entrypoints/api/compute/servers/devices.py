@@ -1,7 +1,7 @@
 """This module reads the block devices of ``POST /servers``, and boots servers with their volumes.
 
-Always true: after a refused boot, the volumes that were reserved for it are free again, and the
-volumes that were created for it are deleted.
+Always true: after a refused boot, volumes that were reserved for the boot are free again, and
+volumes that were created for the boot are deleted.
 """
 
 from __future__ import annotations

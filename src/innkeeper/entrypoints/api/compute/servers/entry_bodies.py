@@ -1,4 +1,7 @@
-"""Reads the entries of a build plan, or the ids of servers, in a request of a zone parent."""
+"""Reads the entries of a build plan, or the ids of servers, in a request of a zone parent.
+
+An entry is a sealed offer of a host for one server.
+"""
 
 from __future__ import annotations
 

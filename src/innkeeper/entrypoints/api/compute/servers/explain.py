@@ -1,7 +1,7 @@
 """These handlers explain planned boots and past decisions. Only Innkeeper has this API.
 
-Always true: an explanation claims no capacity. Only administrators see names of hosts, and only of
-hosts in their own zone.
+Always true: an explanation claims no capacity. Administrators see names of hosts in their own zone.
+Nobody else sees names of hosts.
 """
 
 from __future__ import annotations

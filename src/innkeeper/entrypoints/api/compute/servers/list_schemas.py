@@ -86,7 +86,7 @@ EXACT_COLUMNS: Mapping[str, str] = {
     "user_id": "user_id",
     "uuid": "uuid",
 }
-"""The database columns of filters that test for equality."""
+"""The database columns that filters compare for equality, by the name of the filter."""
 LIKE_COLUMNS: Mapping[str, str] = {
     "name": "name",
     "display_name": "name",
@@ -94,13 +94,13 @@ LIKE_COLUMNS: Mapping[str, str] = {
     "description": "description",
     "display_description": "description",
 }
-"""The database columns of filters that match a pattern."""
+"""The database columns that filters match with a pattern, by the name of the filter."""
 TIMESTAMP_COLUMNS: Mapping[str, str] = {
     "created_at": "created_at",
     "launched_at": "launched_at",
     "terminated_at": "deleted_at",
 }
-"""The database columns of filters that compare timestamps, to the second."""
+"""The database columns of timestamps that filters compare to the second, by the filter's name."""
 IGNORED = (
     "auto_disk_config",
     "ip",
@@ -141,7 +141,7 @@ FOR_ALL_CALLERS = frozenset(
         "vm_state",
     }
 )
-"""Filters that all callers may use. All other filters are ignored for ordinary users."""
+"""Filters that all callers may use. If an ordinary user sends another filter, it is ignored."""
 
 VALUE: Schema = {"type": "string", "maxLength": 1024, "pattern": ANY_LINES_PATTERN}
 

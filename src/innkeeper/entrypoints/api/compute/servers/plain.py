@@ -24,8 +24,8 @@ from innkeeper.entrypoints.api.patterns import (
 from innkeeper.entrypoints.api.validation import decode_json
 
 SINCE = Version(2, 57)
-"""The first version for which the decoder is correct. Later versions added keys that the decoder
-rejects. Earlier versions accept personality files, which need a separate check."""
+"""The first microversion for which the decoder is correct. The decoder rejects keys that later
+versions added. Earlier versions accept personality files, which need a separate check."""
 
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 Text = Annotated[str, msgspec.Meta(max_length=255)]
@@ -88,8 +88,9 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
 _DECODER = msgspec.json.Decoder(_Body)
 _check_zone = converter_to(_Zone)
 NULL = b"null"
-"""A body with this text needs the schema, because the structs treat null like a missing key. Nulls
-in the part of a zone parent are not counted, because no struct decodes this part."""
+"""If a body has this text, the schema must check it, because the structs treat null like a missing
+key. Nulls in the part that a zone parent adds do not matter, because no struct decodes this
+part."""
 
 
 def decode(body: bytes) -> ServerCreateRequest | None:
@@ -126,7 +127,7 @@ def _zone(raw: bytes) -> dict[str, Any] | None:
     """Decode the part of a zone parent. Raises an error unless the schema accepts it."""
     if not raw:
         return None
-    # Decode it as a part of a body, because the depth of the whole body is limited.
+    # Decode this part inside a body, because the depth of the whole body is limited.
     told: dict[str, Any] = decode_json(b'{"zone":%b}' % raw)["zone"]
     _check_zone(told)
     return told

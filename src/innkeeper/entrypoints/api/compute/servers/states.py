@@ -24,7 +24,7 @@ VM_STATES: Mapping[str, str] = {
     Status.ERROR: "error",
     Status.DELETED: "deleted",
 }
-"""The API's ``vm_state`` for each status."""
+"""The API's ``vm_state``, by the server's status."""
 
 _RESIZING: Mapping[str, str] = {
     Task.RESIZE_PREP: "RESIZE",
@@ -45,7 +45,7 @@ _SHOWN: Mapping[str, Mapping[str, str]] = {
     Status.VERIFY_RESIZE: {Task.RESIZE_REVERTING: "REVERT_RESIZE"},
     Status.ERROR: {Task.REBUILDING: "REBUILD"},
 }
-"""The status shown during a task, by the server's own status and the task."""
+"""The status that a server shows during a task, by its own status and then by the task."""
 
 WORDS = frozenset(
     {

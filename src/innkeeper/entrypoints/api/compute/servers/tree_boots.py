@@ -33,7 +33,7 @@ def tree_boot(call: Call, request: BootRequest) -> TreeBoot:
 async def booted(call: Call, body: ServerCreateRequest, request: BootRequest) -> Booted:
     """Boot servers in this zone, and in the zones below it if there are any.
 
-    Servers with volumes stay in this zone, because their volumes are in its pools.
+    Servers with volumes stay in this zone, because the volumes are in this zone's pools.
     """
     volumes = devices.volumes_of(body.devices)
     if volumes:

@@ -1,7 +1,7 @@
 """These functions convert explanations of boots over a tree of zones to JSON values.
 
-Always true: a zone parent gets names of zones and filters, counts and weights. Of all users, only
-administrators get names of zones.
+Always true: a zone parent gets names of zones and filters, counts and weights. Among users,
+administrators get names of zones and others do not.
 """
 
 from __future__ import annotations

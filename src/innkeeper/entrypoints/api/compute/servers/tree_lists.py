@@ -57,9 +57,9 @@ class OwnRow:
 class TreePage:
     """A page over several zones, in order, and the hosts of this zone's servers by name.
 
-    ``missing`` are children without an answer. ``is_partial`` is true if any zone below did not
-    answer. If ``is_cut`` is true, the page ends early, because a child's servers are too large for
-    one answer.
+    ``missing`` has the children that did not answer. ``is_partial`` is true if any zone below did
+    not answer. If ``is_cut`` is true, the page ends early, because the servers of a child are too
+    large for one answer.
     """
 
     rows: Sequence[OwnRow | ListRow]
@@ -92,7 +92,7 @@ async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
     position = None if after is None else _key(after)
     asked = await neighbours.lists.asked(question.project_id)
     if not HOST_FILTERS.isdisjoint(allowed_filters(call)):
-        # Do not ask the zones below: no zone knows the hosts of another.
+        # Do not ask the zones below, because no zone knows the hosts of another zone.
         asked = []
     if asked and any(column == HOST for column, _ in selected.sort):
         raise Invalid(NOT_BY_HOST)
@@ -116,7 +116,7 @@ async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
 def _whole(
     rows: Sequence[OwnRow | ListRow], pages: Sequence[ZonePage]
 ) -> tuple[Sequence[OwnRow | ListRow], bool]:
-    """Return the complete part of the rows, and whether it ends where a page was cut.
+    """Return the complete part of the rows, and whether this part ends where a page was cut.
 
     After the last row of a cut page, further servers of that child may be missing.
     """

@@ -1,7 +1,7 @@
 """This module formats servers as the newest version of the Compute API shows them.
 
-Always true: only administrators see a server's host and the host's state. Older versions remove
-fields from this form, but add none.
+Always true: only administrators see a server's host and the host's state. For older versions,
+fields are removed from this form, and none are added.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def brief(call: Call, server: Server) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SeenFields:
-    """Which fields of a project's servers the caller may see."""
+    """The fields of a project's servers that the caller may see."""
 
     has_attributes: bool
     has_host_status: bool
@@ -73,8 +73,8 @@ def full(
 ) -> dict[str, Any]:
     """Return a server as lists with details show it, with all fields that the caller may see.
 
-    Pass ``seen``, the fields that the caller may see in the server's project, if they are known.
-    Otherwise, the policy is asked.
+    ``seen`` has the fields that the caller may see in the server's project. If it is missing, the
+    policy is asked.
     """
     seen = seen or SeenFields.of(call, server.project_id)
     home = homes.get(server.host or "")

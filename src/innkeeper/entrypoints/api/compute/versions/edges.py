@@ -1,4 +1,4 @@
-"""Helpers of the Compute API for edges: the changes of a microversion to a route."""
+"""Helpers of the Compute API for edges. An edge has a microversion's changes to a route."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class EvacuationOptions:
     shows_password: bool = False
     """Whether the answer shows the server's password."""
     keeps_disks: bool = False
-    """Whether the disks are on shared storage. If they are, the server keeps its password."""
+    """Whether the disks are on shared storage. If so, the server keeps its password."""
 
 
 def acted(

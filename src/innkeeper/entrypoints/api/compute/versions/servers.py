@@ -62,7 +62,7 @@ def dropping(*keys: str) -> Down:
 
 
 def ignoring_for_users(*names: str) -> Up:
-    """Return an upgrade from versions that ignored these filters, except for administrators."""
+    """Return an upgrade from versions that ignored these filters unless an administrator asked."""
 
     def up(call: Call) -> None:
         if not call.allows(ALL_FILTERS, project_id=call.context.project_id):
