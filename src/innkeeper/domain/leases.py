@@ -197,8 +197,7 @@ class Reservation(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The units that a reservation has on a host. ``is_active`` is True once it has got them.
-    """
+    """The units that a reservation has on a host. ``is_active`` is True once it has got them."""
 
     reservation_id: int
     host_id: int

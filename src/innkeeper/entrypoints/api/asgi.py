@@ -81,8 +81,7 @@ Handler = Callable[[AsgiRequest], Awaitable[AsgiResponse]]
 
 @dataclass(slots=True)
 class _Node:
-    """A node of the tree of paths. It stands for the beginning of a path, and has what can
-    follow."""
+    """A node of the tree of paths: a certain beginning of a path, with what can follow it."""
 
     by_name: dict[str, _Node] = field(default_factory=dict)
     parameter: _Node | None = None

@@ -1,12 +1,13 @@
 """Forwards calls that write to the leader, after authentication, policy and validation.
 
-Always true: the process that received a request checks it completely. The leader only carries it
-out, with the same handler, and returns the whole answer. So all writes of a database meet in one
-writer thread, and share its commits.
+Always true: the process that received a request does all checks of the request. The leader does
+nothing but carry it out, with the same handler, and return the whole answer. So all writes of a
+database meet in one writer thread, and share its commits.
 
-A request that the leader did not answer may have been carried out. A boot is then repeated. This is
-safe: the ids of its servers are chosen before the first attempt, and a repeated boot first looks
-them up. All other requests get a 503, which says that they may have been carried out.
+If the leader did not answer a request, the request may have been carried out. If it is a boot, it
+is repeated. This is safe: the ids of the servers are chosen before the first attempt, and a
+repeated boot first looks up these ids. Any other request gets a 503, which says that the request
+may have been carried out.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from innkeeper.entrypoints.api.versioned_checks import Checks
 
 KIND = "call"
 TOKEN = "x-auth-token"  # noqa: S105 - a header's name
-"""The only header that is not forwarded, because the leader does not authenticate the call
-again."""
+"""The header with the token. All other headers are forwarded; the leader does not authenticate the
+call again."""
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -74,7 +75,7 @@ class ForwardedCall(msgspec.Struct, array_like=True, frozen=True):
 
 
 class ForwardedAnswer(msgspec.Struct, array_like=True, frozen=True):
-    """The leader's answer. ``body`` is encoded; ``None`` means no body."""
+    """The leader's answer. ``body`` has the encoded bytes, or ``None`` for no body."""
 
     status: int
     body: bytes | None
@@ -90,9 +91,10 @@ decoded: Callable[[bytes], ForwardedCall] = _CALLS.decode
 async def forwarded(leadership: Leadership, call: Call) -> Answer | None:
     """Return the leader's answer to a call, or ``None`` if this process must carry it out.
 
-    If the leader does not answer, a call with ids to look up is sent again: ``FORWARDS_MAX`` times
-    in total. Then this process must carry it out. Raises :class:`Unanswered` for calls without ids,
-    or if this takes too long.
+    If the leader does not answer a call with ids to look up, the call is sent again:
+    ``FORWARDS_MAX`` times in total. After that, this process must carry it out. Raises
+    :class:`Unanswered` if the leader does not answer a call without ids, or if the attempts take
+    too long.
     """
     route = call.route
     stays = route.method in READING or route.is_read or route.takes_stream or route.rule is None
@@ -165,7 +167,7 @@ def _plain(call: Call) -> ForwardedCall:
 async def carried_out(checks: Checks, call: Call) -> Answer:
     """Run a call's handler.
 
-    Raises :class:`Unanswered` if a repeated call is refused, because its outcome is unknown: a
+    Raises :class:`Unanswered` if a repeated call is refused. The outcome is unknown then, because a
     suspended process may still carry out the first attempt.
     """
     try:
@@ -177,7 +179,7 @@ async def carried_out(checks: Checks, call: Call) -> Answer:
 
 
 def call_of(forwarded: ForwardedCall, site: Site, api: Api, route: Route, mount: str) -> Call:
-    """Return the call. Its body is not decoded yet."""
+    """Return a forwarded call as a :class:`Call`, whose body is not decoded yet."""
     return Call(
         site=site,
         api=api,

@@ -32,10 +32,9 @@ def address_of(host: str, port: int, scheme: str = "http") -> str:
 BACKLOG = 2048
 """Maximum number of connections that wait to be accepted."""
 KEPT_ALIVE_S = 8
-"""An idle connection is closed after this time.
-
-A stock client that waits for something sends a request every five seconds. The default of uvicorn
-is also five seconds, so the server could close a connection just when a request arrives.
+"""The seconds after which an idle connection is closed. A stock client that waits for something
+sends a request every five seconds. With the default of uvicorn, which is five seconds as well, the
+server could close a connection just when a request arrives.
 """
 
 
@@ -58,7 +57,7 @@ def reserved(serving: Serving) -> socket.socket:
     The kernel distributes connections over the listeners. Raises :class:`OSError` for an unusable
     address, or if another service uses the address.
     """
-    # Bind the port without sharing first. A shared socket would not detect another service that
+    # First bind the port without sharing. A shared socket would not detect another service that
     # shares the port.
     bound(serving).close()
     return _named(serving, is_shared=True)

@@ -1,7 +1,7 @@
 """Limits on the requests in progress in this process, and on the bytes of their bodies.
 
-Always true: the number of requests and the number of bytes never exceed the settings. A request
-that would exceed a limit is rejected before its body is read. The answer has the header
+Always true: the number of requests and the number of bytes stay within the limits in the settings.
+If a request would exceed a limit, it is rejected before its body is read. The answer has the header
 ``Retry-After``.
 """
 
@@ -45,11 +45,11 @@ class Load:
 def _announced(headers: Mapping[str, str], bytes_max: int) -> int:
     """Return an upper bound on the bytes of the body that are kept in memory.
 
-    An image may be larger than ``bytes_max``, but it is never kept in memory as a whole.
+    An image may be larger than ``bytes_max``, because it is not kept in memory as a whole.
     """
     length = headers.get("content-length", "0")
     if length == "0" and "transfer-encoding" not in headers:
         return 0
-    # A longer number exceeds every limit.
+    # A number with more digits exceeds every limit.
     is_number = length.isdecimal() and length.isascii() and len(length) <= 18  # noqa: PLR2004
     return min(int(length), bytes_max) if is_number and length != "0" else bytes_max

@@ -81,7 +81,7 @@ class _Visible:
 
     def __call__(self, logger: Any, name: str, event: Any) -> str:
         line = str(self._renderer(logger, name, event))
-        # Nearly every line is plain, and this check takes a fraction of the search.
+        # Nearly every line is plain. This check takes a fraction of the time of the search.
         if line.isascii() and line.isprintable():
             return line
         return HIDDEN.sub(lambda found: ascii(found[0])[1:-1], line)

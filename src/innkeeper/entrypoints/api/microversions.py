@@ -1,4 +1,4 @@
-"""Upgrades requests to the newest microversion, and downgrades answers to the requested one.
+"""Upgrades requests to the newest microversion; downgrades answers to the requested version.
 
 Handlers know only the newest version. A room's ``versions/`` folder describes the older versions,
 in modules whose ``STEPS`` are in ascending order. If a microversion changed the resources of
@@ -30,7 +30,8 @@ def spans(since: Version | None, until: Version | None, version: Version) -> boo
 
 
 SchemaBefore = Schema | Callable[[Schema], Schema]
-"""The schema before a version, or a function that derives it from that version's schema."""
+"""The schema before a version, or a function that makes that schema from the schema of the
+version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,10 @@ class Edge:
     """Describes what one microversion changed on one route.
 
     ``path`` is the route's template, or ``"*"`` for every route of the API. ``method`` may be
-    ``"*"``, too. ``body_before`` and ``query_before`` are the schemas before this version, if it
-    changed them. ``up`` upgrades a call from the previous version, and ``down`` downgrades an
-    answer to the previous version. The classes of calls and answers are in ``routing``, which
-    imports this module.
+    ``"*"``, too. If this version changed a schema, ``body_before`` or ``query_before`` has the
+    schema before this version. ``up`` upgrades a call from the previous version, and ``down``
+    downgrades an answer to the previous version. The classes of calls and answers are in
+    ``routing``, which imports this module.
     """
 
     method: str
@@ -106,7 +107,8 @@ class VersionTable:
     """All microversions of one API.
 
     ``service_types`` are the API's names in ``OpenStack-API-Version``. ``legacy_header`` is an
-    older header with the bare version. ``steps`` has one step per version, in ascending order.
+    older header, which contains the version number alone. ``steps`` has one step per version, in
+    ascending order.
     """
 
     service_types: tuple[str, ...]
@@ -181,7 +183,7 @@ class VersionTable:
         return [step for step in self.steps if version < step.version]
 
 
-# Longer numbers are slow to convert, and are never versions.
+# A number with more digits is slow to convert, and is never a version.
 _VERSION = re.compile(r"(-?[0-9]{1,99})\.(-?[0-9]{1,99})")
 
 

@@ -43,7 +43,7 @@ class HasOptions(Protocol):
 def with_options(kind: type[T], **fields: Any) -> Callable[[HasOptions], None]:
     """Return an upgrade that sets ``fields`` of a request's options of the type ``kind``."""
     defaults: Any = kind()
-    replace(defaults, **fields)  # Fails early for an unknown field.
+    replace(defaults, **fields)  # This fails early if a field is unknown.
 
     def up(call: HasOptions) -> None:
         call.options.set(kind, **fields)

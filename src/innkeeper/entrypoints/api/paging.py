@@ -12,11 +12,12 @@ from innkeeper.entrypoints.api.routing import Call
 T = TypeVar("T")
 
 DIGITS_MAX = 18
-"""A longer number would not fit the store's integers."""
+"""The maximum number of digits of a number. A number with more digits would not fit the integers of
+the store."""
 
 
 def limit_of(call: Call) -> int:
-    """Return the page size: the client's ``limit``, but at most the setting ``page_size_max``."""
+    """Return the page size: the smaller of the client's ``limit`` and ``page_size_max``."""
     size_max = call.site.settings.serving.page_size_max
     text = call.last("limit")
     if text is None:

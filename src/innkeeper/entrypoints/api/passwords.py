@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 THREADS = 2
 WAITING_MAX = 100
-"""Maximum number of waiting logins; at about 25 ms each, more logins would exceed a client's
-timeout."""
+"""The maximum number of waiting logins. A login takes about 25 ms, so with more waiting logins,
+clients would time out."""
 WAITING_FROM_ONE_MAX = WAITING_MAX // 2
 """Maximum number of waiting logins per source, so that one client cannot block all others."""
 FULL = "Too many logins are waiting. Please try again later."
@@ -31,7 +31,7 @@ FULL = "Too many logins are waiting. Please try again later."
 
 @dataclass(slots=True)
 class _Turn:
-    """The lock of equal attempts, and the number of tasks that have or await the lock."""
+    """The lock of equal attempts, and the number of tasks that hold the lock or wait for it."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0

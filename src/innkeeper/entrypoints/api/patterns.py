@@ -35,7 +35,8 @@ LABEL_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9\-]*[a-zA-Z0-9]" + END
 # Nova also accepts an empty text, and then chooses a name.
 DEVICE_NAME_PATTERN = r"(^/dev/x{0,1}[a-z]{0,1}d{0,1})([a-z]+)[0-9]*" + END + r"|^$(?!\n)"
 FLAVOR_ID_PATTERN = r"^(?! )[a-zA-Z0-9. _-]+(?<! )" + END
-# The id is a part of an aggregate's name, and of a path, where "." and ".." have a meaning.
+# The id is a part of an aggregate's name. It is also a part of a path, where "." and ".." have a
+# meaning.
 HOST_FLAVOR_ID_PATTERN = r"^(?! )(?!\.{1,2}$)[a-zA-Z0-9. _-]*(?<! )" + END
 SPACED_KEY_NAME_PATTERN = "^(?! )[a-zA-Z0-9_ -]+(?<! )" + END
 DOTTED_KEY_NAME_PATTERN = "^(?! )[a-zA-Z0-9_ @.-]+(?<! )" + END

@@ -23,7 +23,7 @@ SECRET = "peers"  # noqa: S105 - the name of one
 """The name of the secret that the processes of a database share."""
 SECRET_BYTES = 32
 PORTS_MAX = 1_000
-"""Maximum number of ports to try. Each process on a machine needs a port of its own."""
+"""The maximum number of ports to try, because each process on a machine needs a port of its own."""
 PORTS_END = 65536
 
 

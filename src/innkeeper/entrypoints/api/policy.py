@@ -45,8 +45,8 @@ class OsloPolicy:
     ) -> None:
         """Raise ``ValueError`` for unreadable or invalid overrides.
 
-        An override of an unknown rule is invalid, because it would silently protect nothing. An
-        override replaces both the default and the legacy default of a rule.
+        An override of an unknown rule is invalid, because the override would silently protect
+        nothing. An override replaces both the default and the legacy default of a rule.
         """
         conf = cfg.ConfigOpts()
         conf([], project="innkeeper", default_config_files=[])

@@ -1,7 +1,7 @@
 """The project id in paths of APIs such as Block Storage: ``/v3/{project_id}/volumes``.
 
-Always true: the routes see paths without a project id. If the path has the id of another project
-than the caller's token, the request is rejected.
+Always true: the routes see paths without a project id. If the project id in the path differs from
+the project of the caller's token, the request is rejected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def without(app: Any, apis: Mapping[str, Api]) -> Any:
 
 
 def check(scope: Any, context: RequestContext) -> None:
-    """Raise :class:`Invalid` if the path has the id of another project than the token."""
+    """Raise :class:`Invalid` if the project id in the path differs from the token's project."""
     project_id = scope.get(KEY)
     if project_id is not None and context.project_id not in (None, project_id):
         raise Invalid("Malformed request url")

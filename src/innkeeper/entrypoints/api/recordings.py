@@ -28,7 +28,8 @@ from innkeeper.scheduling.recordings import Recording
 
 LOG = structlog.get_logger("innkeeper.recordings")
 WAITING_MAX = 8
-"""Maximum number of recordings that wait for the thread. Each contains a copy of the host table."""
+"""The maximum number of recordings that wait for the thread. Each recording contains a copy of the
+host table."""
 NAME = re.compile(r"[0-9]{8}T[0-9]{12}-[A-Za-z0-9-]{1,64}\.zip")
 """The pattern of a file's name, which begins with the time so that names sort by age."""
 OWN_MODE, OWN_FOLDER_MODE = 0o600, 0o700

@@ -107,8 +107,8 @@ class Call:
     async def write(self, work: Work[T], lines: int = 1, retry: Retry | None = None) -> T:
         """Run ``work`` in a group commit, and return its result once it is durable.
 
-        ``lines`` is the number of rows that ``work`` writes. Writes with many rows share a commit
-        with fewer other writes. ``retry`` determines how often ``work`` is repeated after a
+        ``lines`` is the number of rows that ``work`` writes. If a write has many rows, fewer other
+        writes share its commit. ``retry`` determines how often ``work`` is repeated after a
         conflict.
         """
         if retry is None:
@@ -127,7 +127,7 @@ class Call:
         return await again(lambda: engine.write_together(work, item, lines), retry, attempts_max)
 
     async def decide(self, work: Deciding[T], retry: Retry | None = None) -> T:
-        """Run ``work``, which chooses hosts, like :meth:`write`, with a decision context."""
+        """Run ``work``, which chooses hosts, like :meth:`write`, and pass it a decision context."""
         engine = self.site.engine
         if retry is None:
             return await engine.decide(work, self.now)
@@ -199,9 +199,10 @@ class Route:
     - ``rule_of_body`` returns the name of a second rule, which the handler checks for this body.
     - ``is_refused_before`` answers 405 instead of 404 at versions before ``since``.
     - ``is_read`` marks a route that writes nothing, although its method is not ``GET``.
-    - ``new_ids`` chooses the ids of the resources that a call creates, before the call is forwarded
-      to the leader. If the leader does not answer, a call with such ids is repeated. So its handler
-      must first look up the ids. ``new_ids`` returns no ids for calls that must not be repeated.
+      - ``new_ids`` chooses the ids of the resources that a call creates, before the call is
+        forwarded to the leader. If the leader does not answer, a call with such ids is repeated. So
+        the handler must first look up the ids. ``new_ids`` returns no ids for calls that must not
+        be repeated.
     """
 
     method: str

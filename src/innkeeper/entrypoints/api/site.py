@@ -77,11 +77,11 @@ class Site:
     mode of identity, and is ``None`` in the other modes. ``sealer`` seals the entries of build
     plans, and is ``None`` if the settings have no key for them. ``lease_check`` is ``None`` if the
     settings have no address of an external check of leases. ``secret_box`` seals the secrets that
-    zones share, and ``neighbours`` reaches the zones around this one; both are ``None`` in a zone
-    that can have no neighbours. ``pods`` reaches the clouds behind this service, and is ``None`` if
-    the service does not administer pods. ``door`` forwards requests for servers and volumes to
-    these clouds, if this service is a gateway. ``leadership`` forwards writes to the leader, and is
-    ``None`` if this process is alone.
+    zones share, and ``neighbours`` reaches the zones around this zone. Both fields are ``None`` in
+    a zone that can have no neighbours. ``pods`` reaches the pods (clouds behind this service), and
+    is ``None`` if the service does not administer pods. If this service is a gateway, ``door``
+    forwards requests for servers and volumes to pods. ``leadership`` forwards writes to the leader,
+    and is ``None`` if this process is alone.
     """
 
     settings: Settings

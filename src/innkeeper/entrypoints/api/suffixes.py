@@ -1,7 +1,7 @@
 """The suffix ``.json`` of paths, which clients of some APIs append.
 
-Always true: the suffix is removed only if a route has the path without the suffix. Other paths
-reach the routes unchanged.
+Always true: the suffix is removed if a route has the path without the suffix. All other paths reach
+the routes unchanged.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A cache of validated tokens, so that most requests need no lookup.
 
 Always true: an entry expires with its token, after the configured time, or when the clock is set
-back. The result of a lookup is not cached if :meth:`TokenCache.forget` is called during the lookup.
-Concurrent requests with the same uncached token share one lookup. If other processes can change
-users and roles, every request first checks for such changes.
+back, whichever comes first. The result of a lookup is not cached if :meth:`TokenCache.forget` is
+called during the lookup. Concurrent requests with the same uncached token share one lookup. If
+other processes can change users and roles, every request first checks for such changes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class CachedToken:
 
 
 LookUp = Callable[[str, datetime], Awaitable[CachedToken]]
-"""Validates a token at a given time. Raises :class:`Unauthenticated` for an invalid token."""
+"""A function that validates a token at a given time. It raises :class:`Unauthenticated` for an
+invalid token."""
 
 Epoch = Callable[[], Awaitable[int]]
 """Returns a number that changes with every change of users, roles and credentials."""

@@ -1,9 +1,8 @@
 """Traces requests with OpenTelemetry. This module needs the packages of the extra "tracing".
 
 A span covers a request from its arrival to its answer. If the request has the header
-``traceparent``, the span continues the client's trace.
-Spans are sent in the background. If the collector is unavailable, spans are lost, but requests are
-not delayed.
+``traceparent``, the span continues the client's trace. Spans are sent in the background. If the
+collector is unavailable, spans are lost, and requests go on without delay.
 """
 
 from __future__ import annotations

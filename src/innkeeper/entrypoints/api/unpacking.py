@@ -24,7 +24,8 @@ HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
 """The pattern of the header ``Host``: a name or an address, with an optional port."""
 PORT_MAX = 65535
 QUERY_FIELDS_MAX = 256
-"""Maximum number of fields in a query; databases reject queries with too many conditions."""
+"""The maximum number of fields in a query, because databases reject queries with too many
+conditions."""
 
 
 def check_announced(request: AsgiRequest) -> None:
@@ -120,7 +121,7 @@ def _too_slow(timeout_s: float, *, is_total: bool) -> HttpRefusal:
     message = f"No more of the body was received for {timeout_s:g} seconds."
     if is_total:
         message = f"The body was not complete within {timeout_s:g} seconds."
-    # Close the connection, or the rest of the body would be read as the next request.
+    # Close the connection. Otherwise, the rest of the body would be read as the next request.
     return HttpRefusal(408, message, headers={"connection": "close"})
 
 
@@ -151,7 +152,7 @@ async def body(
         return _small(_part(await request.receive())[0], bytes_max)
     kept, is_more = 0, True
     try:
-        # One timeout for all parts, because most bodies have only one.
+        # All parts share one timeout, because most bodies have one part only.
         async with asyncio.timeout(timeout_s) as limit:
             while is_more and kept <= bytes_max:
                 if pieces and not is_total:

@@ -20,9 +20,10 @@ FORMATS = jsonschema.FormatChecker(formats=())
 """The formats that schemas may use."""
 
 EXACT_MAX = 2.0**53
-"""Below this number every integer is exact as a float."""
+"""A float represents every integer below this number exactly."""
 DEPTH_MAX = 32
-"""Maximum nesting of a body. No schema needs more; a deeper body is rejected before validation."""
+"""The maximum depth of nesting of a body. No schema needs a deeper body. A deeper body is rejected
+before validation."""
 
 
 @FORMATS.checks("uuid")

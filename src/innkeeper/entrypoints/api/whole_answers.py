@@ -1,10 +1,10 @@
 """Sends the head and the body of an answer in one write, if both are known.
 
-The server would need two calls, and would search each header for characters that HTTP cannot carry.
-This module searches all headers at once, and needs a quarter of the time.
+The ASGI server would need two calls, and would search each header for characters that HTTP cannot
+carry. This module searches all headers at once, and needs a quarter of the server's time.
 
-Always true: the bytes are those that the server would send. This module leaves an answer to the
-server if the server would refuse it, or if one of its headers affects the connection.
+Always true: the bytes are those that the server would send. If the server would refuse an answer,
+or if a header of the answer affects the connection, this module leaves the answer to the server.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ LENGTH = b"content-length"
 WITH_CARE = frozenset({b"connection", b"transfer-encoding"})
 """Headers that change how the connection continues."""
 CONTROLS = bytes([*range(9), *range(10, 32), 127])
-"""The characters that no value may contain. Otherwise, a value could add a header to the answer."""
+"""The characters that no value of a header may contain. With them, a value could add a header to
+the answer."""
 WITHOUT_LENGTH = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 Headers = Sequence[tuple[bytes, bytes]]

@@ -28,7 +28,7 @@ NEEDED = ("name", "start_date", "end_date")
 DATES = {"start_date": "start_at", "end_date": "end_at", "before_end_date": "warn_at"}
 CHANGEABLE = frozenset({"name", "reservations", *DATES})
 REMOVE = "remove"
-"""The key in a changed reservation that removes it from the lease."""
+"""The key in a body with which a change removes a reservation from its lease."""
 
 
 def demand(given: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -62,8 +62,8 @@ def moment(text: Any, now: datetime) -> datetime:
     if text == NOW:
         return now
     try:
-        # Naive and in UTC, like all times of the core.
-        # In ASCII: other alphabets have digits, too.
+        # The result is naive and in UTC, like all times of the core. Check for ASCII, because other
+        # alphabets have digits, too.
         text.encode("ascii")
         return datetime.strptime(text, FORMAT)  # noqa: DTZ007
     except (AttributeError, TypeError, ValueError) as error:
@@ -73,7 +73,7 @@ def moment(text: Any, now: datetime) -> datetime:
 
 
 def later(moment: datetime, by: timedelta) -> datetime:
-    """Return the time that is ``by`` later, but at most the last possible time."""
+    """Return the time that is ``by`` later, or the last possible time if that is earlier."""
     return moment + min(by, LAST_MOMENT - moment)
 
 
@@ -82,7 +82,7 @@ def events_of(
 ) -> tuple[EventRequest, ...]:
     """Return the events of a new lease: start, end, warning, and the events of the client.
 
-    ``uuids`` are ids for the events: at least :data:`EVENTS_MAX` + 3.
+    ``uuids`` has ids for the events: :data:`EVENTS_MAX` + 3 or more.
     """
     ids = iter(uuids)
     found = [
@@ -98,7 +98,7 @@ def events_of(
 
 
 def warning_at(given: Any, window: Window, now: datetime, leasing: Leasing) -> datetime | None:
-    """Return when to warn before the end of a lease, or ``None`` for no warning."""
+    """Return the time of the warning before the end of a lease; ``None`` for no warning."""
     if given not in (None, ""):
         at = moment(given, now)
         if not window.start <= at <= window.end:

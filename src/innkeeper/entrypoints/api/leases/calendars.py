@@ -20,7 +20,7 @@ EVENTS_MAX = 1000
 """At most this many leases are shown, newest first."""
 CONFIRMED = "CONFIRMED"
 DOMAIN = "leases.innkeeper"
-"""Makes the ids of events globally unique."""
+"""The domain in the ids of events, which makes the ids globally unique."""
 
 
 async def show(call: Call) -> Answer:
@@ -67,7 +67,7 @@ def _event(lease: Lease) -> Event:
 
 
 def _end(lease: Lease) -> datetime:
-    """Return when a lease ends, or ended earlier than planned."""
+    """Return the time when a lease ends; if it ended earlier than planned, the earlier time."""
     return lease.end_at if lease.ended_at is None else min(lease.ended_at, lease.end_at)
 
 

@@ -110,7 +110,7 @@ def _requests(
 
 
 def _recurrence(call: Call, given: Any) -> Recurrence | None:
-    """Return how a lease is repeated, or ``None`` if it is not."""
+    """Return how a lease is repeated; ``None`` if the lease is not repeated."""
     if given is None:
         return None
     if not isinstance(given, Mapping):

@@ -1,9 +1,9 @@
 """Asks the operator's external check about leases, before they are created or changed.
 
-Always true: the check is asked outside of any transaction, because other writers would wait for it.
-First, hosts are chosen without writing the lease, and the check is asked about this choice. Then
-hosts are chosen again, and the lease is written. May be false: that the lease gets the hosts that
-the check saw.
+Always true: the check is asked outside of any transaction, so that other writers need not wait for
+its answer. First, hosts are chosen without writing the lease, and the check is asked about this
+choice. Then hosts are chosen again, and the lease is written. May be false: that the lease gets the
+hosts that the check saw.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ DENIED = "External service enforcement filter denied the request."
 SILENT = f"{DENIED} The service gave no usable answer."
 THREADS = 8
 WAIT_S = 1.0
-"""How long a question may wait for a thread, in addition to the time for the answer."""
+"""The maximum time for which a question waits for a thread. The time for the answer comes in
+addition."""
 
 
 class ExternalCheck:

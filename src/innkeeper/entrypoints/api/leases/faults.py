@@ -10,7 +10,7 @@ from innkeeper.entrypoints.api.faults import UNKNOWN_PATH, Fault, encode
 FRAMEWORK_STATUSES = (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_ACCEPTABLE)
 
 SHOWN_MAX = 400
-"""Maximum number of characters shown of a violation, which quotes the body."""
+"""An error shows at most this many characters of a violation, which quotes the body."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:

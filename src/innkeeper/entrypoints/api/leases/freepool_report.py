@@ -19,7 +19,7 @@ from innkeeper.systems.leases.rendering import microsecond
 DEFAULT_PERIOD = timedelta(days=30)
 CSV = "text/csv"
 DIGITS = 4
-"""The number of decimals of hours. A unit of the last decimal is less than a second."""
+"""The number of decimals of hours. One unit of the last decimal is less than a second."""
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 """Spreadsheets read a text that begins with one of these characters as a formula."""
 

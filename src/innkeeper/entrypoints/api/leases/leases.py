@@ -32,7 +32,7 @@ second = rendering.second
 
 
 def lease_context(call: Call) -> LeaseContext:
-    """Return this call's context for the leases system."""
+    """Return the context of a call in the form that the leases system needs."""
     return LeaseContext(
         service_down_time_s=call.site.settings.computing.service_down_time_s,
         initiator=call.initiator(),
@@ -175,9 +175,9 @@ async def delete(call: Call) -> Answer:
 def _owned(tx: Tx, call: Call) -> Lease:
     """Return the lease in the path, if the route's rule allows the call.
 
-    Projects may also see a lease that is shared with them or offered to them. A change gets a 403
-    if the caller may see the lease, but not change it. Any call gets a 404 if the caller may not
-    see the lease.
+    Projects may also see a lease that is shared with them or offered to them. If the caller may see
+    the lease but not change it, a change gets a 403. If the caller may not see the lease, any call
+    gets a 404.
     """
     rule = call.rule
     found = leases.get(tx, call.params["lease_id"])

@@ -37,14 +37,16 @@ UPDATE: Schema = {
     },
     "maxProperties": 32,
 }
-"""Allows any other properties. The module ``bodies`` rejects those that cannot be changed."""
+"""The schema of a changed lease. It allows any other properties; the module ``bodies`` rejects
+properties that cannot be changed."""
 _HOST_NAME = {**_TEXT, "minLength": 1}
 ADD_HOST: Schema = {
     "type": "object",
     "properties": {"name": _HOST_NAME, "id": _HOST_NAME},
     "maxProperties": 128,
 }
-"""All other properties are capabilities, which are checked later."""
+"""The schema of a new host. All properties that it does not name are capabilities, which are
+checked later."""
 CHANGE_HOST: Schema = {
     "type": "object",
     "properties": {"leaves_at": _MAYBE_TEXT},
@@ -57,7 +59,8 @@ SET_QUOTA = closed(
 )
 DRY_RUN = query({"dry_run": {"type": "string"}})
 NO_QUERY = query({})
-"""For requests that write and cannot be tried: a ``dry_run`` that is ignored would do harm."""
+"""The schema of the query of requests that write and have no dry run. It rejects ``dry_run``,
+because ignoring that parameter would do harm."""
 _ANY_TEXT: Schema = {"type": "string"}
 AVAILABILITY = query(
     {
@@ -67,7 +70,8 @@ AVAILABILITY = query(
     },
     is_closed=False,
 )
-"""All other parameters belong to the resource type, which rejects unknown ones."""
+"""The query for free times. All other parameters belong to the resource type, which rejects unknown
+parameters."""
 PAGES = query({"limit": {"type": "string"}, "marker": {"type": "string"}})
 _RANGE = {name: {**_TEXT} for name in ("start_date", "end_date")}
 _SEARCH = {name: {**_TEXT} for name in ("name", "status", "project_id", "series_id")}
@@ -75,7 +79,7 @@ LEASES = query(
     {"limit": {"type": "string"}, "marker": {"type": "string"}, **_SEARCH, **_RANGE},
     is_closed=False,
 )
-"""All other parameters are ignored, as in Blazar."""
+"""The query of a list of leases. All other parameters are ignored, as in Blazar."""
 CALENDAR = query({**_SEARCH, **_RANGE}, is_closed=False)
 ALLOCATIONS = query(
     {

@@ -13,11 +13,11 @@ from innkeeper.systems.pclouds.context import PcloudContext
 PCLOUDS = "os_compute_api:os-pclouds"
 FLAVORS = "os_compute_api:os-host-flavors"
 LINES_OF_A_HOST = 10
-"""Number of rows to write for a host that joins a pcloud, or that gets new ratios."""
+"""The number of rows to write when a host joins a pcloud or gets new ratios."""
 
 
 def context(call: Call) -> PcloudContext:
-    """Return this call's context for the pclouds system."""
+    """Return the context of a call in the form that the pclouds system needs."""
     return PcloudContext(
         settings=call.site.settings.dedicating,
         service_down_time_s=call.site.settings.computing.service_down_time_s,
@@ -31,7 +31,8 @@ def context(call: Call) -> PcloudContext:
 def owned(tx: Tx, call: Call) -> Pcloud:
     """Return the pcloud in the path, if the route's rule allows the call.
 
-    If not, a caller that may see or use the pcloud gets a 403, and any other caller gets a 404.
+    If the rule does not allow it, a caller that may see or use the pcloud gets a 403, and any other
+    caller gets a 404.
     """
     found = pclouds.get(tx, call.params["pcloud_id"])
     demand_owned(tx, call, found)

@@ -1,6 +1,6 @@
 """Handlers of the hosts of pclouds, which have names that the pclouds' owners choose.
 
-Always true: no answer contains a machine's name. Administrators can look it up in the pools.
+Always true: no answer contains the name of a machine. Administrators find that name in the pools.
 """
 
 from __future__ import annotations

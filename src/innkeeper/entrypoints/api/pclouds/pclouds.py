@@ -40,7 +40,7 @@ FIELDS = {
     "auto_placement": "is_automatic",
     "size_policy": "size",
 }
-"""The stored name of each property of a pcloud, by its name in the API."""
+"""The stored names of the properties of a pcloud, by the name in the API."""
 RATIOS = frozenset({"cpu_ratio", "ram_ratio"})
 WORDS = {field: word for word, field in FIELDS.items()}
 

@@ -35,8 +35,8 @@ GROUPS_MAX = 64
 """Maximum number of groups in a query. A server with sixteen devices and ten ports needs 37 groups:
 one per device, two per port, and the unsuffixed group."""
 CONDITIONS_MAX = 1024
-"""Maximum number of conditions in a query. Each class, trait and aggregate counts, and each group
-in ``same_subtree``."""
+"""The maximum number of conditions in a query. Each class, each trait, each aggregate and each
+group in ``same_subtree`` counts."""
 CLASSES_MAX = 256
 """Maximum number of classes in the unsuffixed group. Each class may come from another provider, so
 the search combines the providers of all classes."""
@@ -44,7 +44,7 @@ the search combines the providers of all classes."""
 NAME = "[a-zA-Z0-9_-]{1,64}"
 RESOURCES, REQUIRED, MEMBER_OF, IN_TREE = "resources", "required", "member_of", "in_tree"
 GROUP_WORDS = (RESOURCES, REQUIRED, MEMBER_OF, IN_TREE)
-"""The first words of a group's parameters. The group's name follows as a suffix."""
+"""The beginnings of a group's parameters. The name of the group follows as a suffix."""
 LIMIT_PATTERN = "^[1-9][0-9]*$"
 ISOLATE = "isolate"
 POLICIES = ["none", ISOLATE]
@@ -163,7 +163,7 @@ def _limit(values: Sequence[str]) -> int | None:
     digits = values[0].removesuffix("\n")
     if re.match(LIMIT_PATTERN, values[0]) is None:
         raise Invalid(f"{WRONG}{values[0]!r} does not match {LIMIT_PATTERN!r}")
-    # A longer number exceeds any number of candidates, and is slow to convert.
+    # A number with more digits exceeds any number of candidates, and is slow to convert.
     return int(digits) if len(digits) <= DIGITS_MAX else UNIT_MAX
 
 
@@ -200,7 +200,7 @@ def _subtree(value: str) -> frozenset[str]:
 def _check_amounts(groups: Mapping[str, RequestGroup], tied: frozenset[str]) -> None:
     """Check that some group has amounts, and that each group without amounts is in ``tied``.
 
-    ``tied`` are the groups in ``same_subtree``.
+    ``tied`` has the suffixes of the groups in ``same_subtree``.
     """
     bare = [suffix for suffix, group in groups.items() if not group.resources]
     if len(bare) == len(groups):

@@ -16,7 +16,8 @@ TEXT = "text/plain"
 NEWLINE = "\n"
 CODE_PREFIX = "placement."
 COMPLAINT_MAX = 16000
-"""Maximum length of the message for a schema violation. It quotes the schema and the body."""
+"""The maximum length of the message for a schema violation. The message quotes the schema and the
+body."""
 
 GENERIC = {
     400: "The server could not comply with the request since it is either malformed or "

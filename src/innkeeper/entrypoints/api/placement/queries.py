@@ -131,7 +131,7 @@ def no_trait(form: str, value: str) -> Invalid:
 
 
 def no_choice(value: str) -> Invalid:
-    """Return the error for ``in:`` where it is not supported."""
+    """Return the error for a value with ``in:``, in a place where ``in:`` is not supported."""
     return Invalid(
         f"{WRONG}The format '{ANY_TRAIT_FORM}' only supported since microversion 1.39. Got: {value}"
     )

@@ -30,7 +30,8 @@ GENERATION: Schema = {"type": "integer"}
 def closed(properties: dict[str, Any], required: Collection[str] = ()) -> dict[str, Any]:
     """Return the schema of an object with these properties and no others."""
     schema: dict[str, Any] = {"type": "object", "properties": properties}
-    # Of equally relevant violations the first is reported, so ``required`` comes first.
+    # If several violations are equally relevant, the first is reported, so ``required`` comes
+    # first.
     if required:
         schema["required"] = list(required)
     schema["additionalProperties"] = False
@@ -49,7 +50,7 @@ def keyed(pattern: str, value: Schema, **more: Any) -> dict[str, Any]:
 
 
 def parameter(**schema: Any) -> dict[str, Any]:
-    """Return the schema of a query parameter. Of repeated parameters, the last value is checked."""
+    """Return the schema of a query parameter. If it is repeated, the last value is checked."""
     return {"type": "string", **schema}
 
 

@@ -44,7 +44,7 @@ FIELDS = {
     "region_name": "region_name",
     "endpoints": "endpoints",
 }
-"""The internal name of each field of a pod, by its name in the API."""
+"""The internal names of the fields of a pod, by the name in the API."""
 OF_LOGIN = frozenset(
     {
         "auth_url",
@@ -56,7 +56,8 @@ OF_LOGIN = frozenset(
         "endpoints",
     }
 )
-"""The fields with which this service reaches a pod. It tries new values before it stores them."""
+"""The fields with which this service reaches a pod. The service tries new values before it stores
+them."""
 TOP = "This service is the top pod. A pod behind it needs an availability zone, az_name."
 
 

@@ -1,4 +1,4 @@
-"""The parts of a site that only a service with pods has."""
+"""The parts of a site (a process's shared objects) that only a service with pods has."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def clouds_of(call: Call) -> PodClouds:
 
 
 def region_of(call: Call) -> str:
-    """Return the name of this service's own region, which no pod may have."""
+    """Return the name of this service's own region. No pod may have this name."""
     return call.site.settings.authenticating.region_name

@@ -24,7 +24,7 @@ ADMIN_RULE = "volume_extension:volume_admin_actions"
 
 @dataclass(frozen=True, slots=True)
 class ExtendOptions:
-    """``takes_attached`` allows volumes that are in use to be extended."""
+    """If ``takes_attached`` is true, volumes that are in use can be extended."""
 
     takes_attached: bool = True
 
@@ -284,4 +284,4 @@ REFUSED: Mapping[str, str] = {
     "os-terminate_connection": "Use the attachments API instead of os-terminate_connection.",
     "os-unmanage": "Volumes cannot be unmanaged.",
 }
-"""Why other actions of the Block Storage API are refused."""
+"""The reason why an action of the Block Storage API is refused, by the name of the action."""

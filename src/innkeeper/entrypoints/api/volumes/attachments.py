@@ -30,7 +30,7 @@ FILTERS = {
 
 @dataclass(frozen=True, slots=True)
 class ModeOptions:
-    """``takes_mode`` means that new attachments may name a mode."""
+    """If ``takes_mode`` is true, a new attachment may name a mode."""
 
     takes_mode: bool = True
 

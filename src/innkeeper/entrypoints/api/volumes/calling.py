@@ -1,4 +1,4 @@
-"""What the handlers of the Block Storage API share: whose volumes they see, links and times."""
+"""Helpers of the Block Storage API's handlers: whose volumes a caller sees, links and times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from innkeeper.systems.volumes import volumes
 
 T = TypeVar("T")
 ROOT = "/v3/"
-"""What the paths of all routes begin with."""
+"""The beginning of the paths of all routes."""
 
 
 def owner(call: Call) -> str | None:
@@ -51,7 +51,7 @@ def size(name: str, given: int | str) -> int:
 
 
 async def decide(call: Call, work: Callable[[Tx, VolumeContext], T]) -> T:
-    """Run ``work``, which chooses a pool. Repeat it after a conflict with another writer."""
+    """Run ``work``, which chooses a pool. Repeat ``work`` after a conflict with another writer."""
     settings = call.site.settings.volumes
 
     def act(tx: Tx, context: DecisionContext) -> T:

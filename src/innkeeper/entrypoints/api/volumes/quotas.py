@@ -16,7 +16,7 @@ from innkeeper.systems.pods import routings
 from innkeeper.systems.volumes import quotas, types
 
 NOT_SUPPORTED = ("snapshots", "backups", "backup_gigabytes", "groups")
-"""Quotas of what Innkeeper does not have. They are shown as 0, and cannot be set."""
+"""Quotas of things that Innkeeper does not have. Each is shown as 0, and cannot be set."""
 IGNORED = ("tenant_id", "project_id", "force", "skip_validation", "id")
 SHOW = "volume_extension:quotas:show"
 

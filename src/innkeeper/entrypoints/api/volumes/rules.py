@@ -1,6 +1,6 @@
 """Default checks of the Block Storage API's policy rules, and the rules that only handlers check.
 
-Always true: these rules do not check which project owns a volume. The handlers check it.
+Always true: these rules do not check which project owns a volume. The handlers check the owner.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ FLAG: Schema = {"enum": [*TRUE_WORDS, *FALSE_WORDS]}
 MAYBE_FLAG: Schema = {"enum": [*TRUE_WORDS, *FALSE_WORDS, None]}
 UUID: Schema = {"type": "string", "format": "uuid"}
 MAYBE_ID: Schema = MAYBE_TEXT
-"""An id without a pattern, because the error of a failed lookup is better than that of a
-pattern."""
+"""An id. Its schema has no pattern, because the error of a failed lookup is better than the error
+of a pattern."""
 METADATA: Schema = {
     "type": "object",
     "propertyNames": {"minLength": 1, "maxLength": LENGTH_MAX, "pattern": NO_NUL_PATTERN},

@@ -1,6 +1,7 @@
 """Formats volumes as the newest version of the Block Storage API shows them.
 
-Always true: only administrators see a volume's pool. Older versions remove fields, but add none.
+Always true: only administrators see a volume's pool. For older versions, fields are removed, and
+none are added.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ PROJECT = "os-vol-tenant-attr:tenant_id"
 
 @dataclass(slots=True)
 class ShownWith:
-    """What is shown with volumes: their types, pools and attachments."""
+    """The objects that are shown with volumes: types, pools and attachments."""
 
     types: Mapping[int, VolumeType]
     pools: Mapping[ProviderId, str]
@@ -31,7 +32,7 @@ class ShownWith:
 
 
 def read(call: Call, tx: Tx, found: Sequence[Volume]) -> ShownWith:
-    """Read what is shown with these volumes."""
+    """Read the types, pools and attachments of these volumes."""
     by_volume: dict[str, list[Attachment]] = {}
     mine = attachments.of_volumes(tx, [volume.uuid for volume in found])
     for each in attaching.with_hosts(tx, mine) if call.context.is_admin else mine:

@@ -35,7 +35,7 @@ METADATA_MAX = 128
 
 @dataclass(frozen=True, slots=True)
 class DeletionOptions:
-    """``takes_force`` means that a deletion reads the parameter ``force``."""
+    """If ``takes_force`` is true, a deletion reads the parameter ``force``."""
 
     takes_force: bool = True
 

@@ -20,7 +20,8 @@ from innkeeper.systems.zones.children import Contact, NewChild, Reached
 PATH = "/v2.1/zones"
 FIELDS = ("name", "username", "weight_offset", "weight_scale")
 CONTACTED = frozenset({"api_url", "username", "password", "replaced"})
-"""A child is contacted before one of these fields is changed."""
+"""The fields with which this zone reaches a child. Before one of them changes, the child is
+contacted."""
 
 
 async def index(call: Call) -> Answer:

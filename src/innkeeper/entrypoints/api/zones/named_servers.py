@@ -27,7 +27,7 @@ _DECODER = msgspec.json.Decoder(_Body)
 
 
 def decode(body: bytes) -> dict[str, list[str]] | None:
-    """Return the decoded body, or ``None`` if the schema must check it."""
+    """Return the decoded body; ``None`` if the schema must check the body."""
     try:
         named = _DECODER.decode(body).servers
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):

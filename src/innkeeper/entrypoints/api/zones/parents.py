@@ -15,7 +15,7 @@ from innkeeper.systems.zones import parents
 
 PATH = "/v2.1/zones/parents"
 LIMITS = {"instances": "servers_max", "cores": "vcpus_max", "ram": "memory_mb_max"}
-"""The field of each limit, by the Compute API's name of the quota."""
+"""The field with the limit, by the Compute API's name of the quota."""
 
 
 async def index(call: Call) -> Answer:

@@ -1,4 +1,4 @@
-"""The parts of a site that only zones with neighbours have."""
+"""The parts of a site (a process's shared objects) that only zones with neighbours have."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tree_of(call: Call) -> ZoneTree:
 
 
 def serving_parents(call: Call) -> tuple[Neighbours, Hop]:
-    """Return the zones around this one, and the hop token.
+    """Return the zones around this zone, and the content of the hop token.
 
     Raises :class:`Forbidden` if the caller is not a zone parent.
     """

@@ -137,8 +137,7 @@ def _project(call: Call, verb: str) -> str:
 
 
 def _both(tx: Tx, call: Call, project_id: str) -> tuple[Limits, dict[str, int]]:
-    """Return a project's limits, and its usage by quota, for quotas that are counted per
-    project."""
+    """Return a project's limits, and the project's usage by quota (if counted per project)."""
     used = quotas.used(tx, project_id)
     counted = {name: getattr(used, field) for name, field in COUNTED.items()}
     if call.site.door is not None:

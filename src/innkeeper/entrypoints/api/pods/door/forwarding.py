@@ -1,7 +1,7 @@
 """Forwards requests for servers and volumes to pods, if this service is a door (a gateway to pods).
 
-Always true: the caller's rights and the form of the body are checked here first. A resource of
-another project is answered like one that does not exist.
+Always true: the caller's rights and the form of the body are checked here first. For a resource of
+another project, the answer is the same as for a missing resource.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ NOT_SERVED = (f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
 SUMMARY = f"{VOLUMES}/summary"
 PLACE = "place"
 ELSEWHERE = (".", "..")
-"""Ids that are not forwarded, because a pod would resolve them to another path."""
+"""Texts that are not forwarded as ids, because a pod would resolve them to another path."""
 IDS = {SERVER: "server_id", VOLUME: "volume_id"}
 OTHER_ACTIONS = {SERVER: "os_compute_api:servers:update", VOLUME: "volume:update"}
-"""The rules for actions that Innkeeper itself does not implement, but pods may."""
+"""The rules for actions that Innkeeper itself does not implement, and that pods may implement."""
 VOLUMES_OF_ADMINS = frozenset({"host", "migration_status"})
 """The filters that only administrators may use in lists of volumes."""
 
@@ -183,8 +183,8 @@ def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
     ]
     of_admins = {name for name, _ in filters if _is_of_admins(request.kind, name)}
     if not context.is_admin:
-        # Do not forward these filters: the number of rows in a pod's answer could reveal where
-        # servers are.
+        # These filters are not forwarded, because the number of rows in a pod's answer could reveal
+        # where servers are.
         filters = [each for each in filters if each[0] not in of_admins]
     sort = sort_of(call.query, request.kind)
     zone = call.last("availability_zone")

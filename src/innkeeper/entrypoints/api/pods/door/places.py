@@ -1,5 +1,7 @@
 """Lists of the hypervisors, services and pools of all pods, for administrators of a door.
 
+A door is a service that forwards requests to pods, which are clouds behind it.
+
 Always true: each row names its pod. Requests that change hypervisors, services or pools are
 refused, because they must be sent to the pod.
 """

@@ -28,7 +28,7 @@ BRIEF = {
 
 
 def part_of(path: str) -> VolumePart | None:
-    """Return whether a path is about attachments or transfers, or ``None`` for other paths."""
+    """Return the kind of part that a path is about: attachments or transfers; else ``None``."""
     if path.startswith(ATTACHMENTS):
         return ATTACHMENT
     return TRANSFER if path.startswith(TRANSFERS) else None
