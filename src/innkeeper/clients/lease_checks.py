@@ -27,7 +27,7 @@ CONNECTIONS_MAX = 8
 
 
 class CheckVerdict(Enum):
-    """The verdict of the service. A value of its own says that the answer was not usable."""
+    """The verdict of the service. ``UNKNOWN`` means that it gave no usable answer."""
 
     ALLOWED = "allowed"
     DENIED = "denied"

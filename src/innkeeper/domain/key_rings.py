@@ -1,7 +1,7 @@
 """Encryption with key rings, for build plan entries and stored secrets.
 
 The first key of a ring encrypts ("seals") content into a *box*. Every key of the ring can decrypt
-("open") the boxes that the same key sealed. Each room (a part of the service with its own API)
+("open") the boxes that the same key sealed. Each room (a part of the data model, such as leases)
 defines its own text format, the data that a box is bound to, and the error for a box that cannot be
 opened.
 

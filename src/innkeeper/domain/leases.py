@@ -43,7 +43,7 @@ RESOURCE_TYPES = (ResourceTypeName.HOST, ResourceTypeName.SLOT, ResourceTypeName
 
 
 class ReservationState:
-    """The state of a reservation. An ``ENDING`` one returns each host once the host is empty."""
+    """The state of a reservation. While it is ``ENDING``, it returns each host that is empty."""
 
     PENDING = "pending"
     ACTIVE = "active"
@@ -208,9 +208,9 @@ class Hold:
 class Lease(msgspec.Struct, frozen=True):
     """Reservations for a window of time. ``ended_at`` is the time when the end event began.
 
-    ``shared_with`` are other projects that may use its reservations. A lease ends early if it is
-    unused for ``idle_grace_s``. It has been unused since ``idle_since``. The project ``offered_to``
-    may accept the lease, and then owns it.
+    ``shared_with`` are other projects that may use its reservations. A lease with an
+    ``idle_grace_s`` ends early if it is unused for this time. It has been unused since
+    ``idle_since``. The project ``offered_to`` may accept the lease, and then owns it.
     """
 
     id: int

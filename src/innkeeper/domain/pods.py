@@ -182,8 +182,9 @@ class PodMeasurement:
 class PodRouting:
     """Where a resource lives. ``bottom_id`` is ``None`` until the pod has confirmed it.
 
-    ``top_id`` is the id at the door (the gateway for users' requests); ``bottom_id`` is the id in
-    the pod. ``number`` resources with these amounts count against the quota of the project.
+    ``top_id`` is the id at the door (the gateway for users' requests). While a create is not
+    settled, ``top_id`` is the mark that the pod stores with the resource. ``bottom_id`` is the id
+    in the pod. ``number`` resources with these amounts count against the quota of the project.
     ``image_id`` is the image's id at the door, ``type_uuid`` the volume type's, and
     ``server_group_uuid`` the server group's. ``deleted_at`` is the time at which the pod agreed to
     delete the resource. Without a ``bottom_id``, it is not known whether the pod made the resource.

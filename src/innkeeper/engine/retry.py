@@ -40,11 +40,13 @@ LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
 
 BINDING_ATTEMPTS_MAX = 4
-"""The maximum number of attempts to bind a project to a pod. Two writers that bind one project at
-once are rare, and the second writer finds the binding of the first."""
+"""The maximum number of attempts of a write that may conflict with another write for the same
+project, such as a binding to a pod. Two such writers at once are rare, and the second writer finds
+the binding of the first."""
 GROUP_ATTEMPTS_MAX, GROUP_PAUSE_S = 40, 0.25
-"""The attempts to find the pod of a server group, and the pause between them: ten seconds in all.
-This is enough, since a pod usually refuses a server at once."""
+"""The maximum number of attempts to make a server while another request makes the first server of
+its group in another pod, and the pause between attempts: ten seconds in all. This is enough, since
+a pod usually refuses a server at once."""
 PODS_MAX = 10
 """The maximum number of pods that are asked for a create, one after the other. Each pod may take
 seconds, and clients wait for about a minute. Pods that are known to be full are not asked at all,

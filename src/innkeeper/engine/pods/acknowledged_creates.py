@@ -4,10 +4,10 @@ To settle a create is to record what its pod (a cloud behind this service) has m
 also wait here for the work that follows the answer to a delete.
 
 Always true: before a pod is asked to create something, the routing (the record of where a resource
-is) is on the disk. It has the mark by which the resource is found again. A later request of a
-project waits until each create that the project's clients were told of is settled, or was looked
-for in its pod. So a client never misses a resource that it was told of. The next create need not
-wait, because its transaction also settles the earlier creates.
+is) is on the disk. The routing has the mark by which the resource is found again. A later request
+of a project waits until each create that the project's clients were told of is settled, or was
+looked for in its pod. So a client never misses a resource that it was told of. The next create need
+not wait, because its transaction also settles the earlier creates.
 
 May be false: that a create is settled when its client has the answer. If several processes serve
 the same door (gateway), a create is settled before the answer, because other processes do not know

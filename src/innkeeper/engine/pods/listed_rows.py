@@ -66,7 +66,7 @@ KINDS: Mapping[RowPart, Json] = {
     RowPart.PLAIN: str | int | float | bool | None,
     RowPart.WHOLE: Raw,
 }
-"""The type as which a field is decoded, by the part that the field is."""
+"""The type as which a field is decoded, by the way in which the door must treat the field."""
 UNCHANGED = frozenset({RowPart.ID, RowPart.PLAIN})
 
 

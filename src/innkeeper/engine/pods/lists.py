@@ -250,8 +250,8 @@ class Lists:
     ) -> Sequence[int]:
         """Change rows into rows of the door. Return the indexes of the rows for the list.
 
-         By the door's records, the resources of these rows are in the pod. The rows also pass the
-        filters that the door applies.
+        By the door's records, the resources of these rows are in the pod. The rows pass the filters
+        that the door applies.
         """
         request, ids = question.request, _at(page.ids, places)
         homes = await self._clouds.engine.read(lambda tx: routings.homes(tx, request.kind, ids))

@@ -1,8 +1,8 @@
 """Attachments and transfers of volumes: they live in the pods of their volumes.
 
 Always true: the door (gateway) stores no attachments and no transfers. It looks for them in the
-pods of the caller's volumes, and serves only those that belong to a volume that it knows. Another
-project can accept a volume only if its quota has room. The transaction that begins the transfer
+pods of the caller's volumes, and serves only those that belong to a volume that it knows. A project
+can accept a volume only if the project's quota has room. The transaction that begins the transfer
 checks this.
 """
 
