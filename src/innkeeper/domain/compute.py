@@ -262,10 +262,10 @@ class BootRequest(msgspec.Struct, frozen=True):
     A request from a zone parent has ``definitions``, which replace what this zone defines.
     ``entry_id`` is the id of its build plan entry. A request with several entries has ``entries``
     instead. With ``is_across_zones``, weights must be comparable with those of other zones. Without
-    it, all servers stay in this zone. With ``is_refused_without_hosts``, no server is left in
-    ERROR. With ``may_be_elsewhere``, an unknown place is no error. With ``has_volumes``, volumes
-    are reserved for the servers. With ``is_volume_backed``, one of a server's volumes is its boot
-    disk.
+    it, all servers stay in this zone. With ``is_refused_without_hosts``, a request for which there
+    are too few hosts leaves no server in ERROR. With ``may_be_elsewhere``, it is no error if this
+    zone does not know the requested availability zone or host. With ``has_volumes``, volumes are
+    reserved for the servers. With ``is_volume_backed``, one of a server's volumes is its boot disk.
     """
 
     project_id: str

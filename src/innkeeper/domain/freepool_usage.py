@@ -78,7 +78,7 @@ def merged(windows: Iterable[Window]) -> list[Window]:
 
 
 def intersection(first: Sequence[Window], second: Sequence[Window]) -> list[Window]:
-    """Return the times that are in both lists. Each list is in order and without overlaps."""
+    """Return the times that both lists contain. Each list is in order and without overlaps."""
     found, one, two = [], 0, 0
     while one < len(first) and two < len(second):
         start = max(first[one].start, second[two].start)

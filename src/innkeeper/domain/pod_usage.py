@@ -1,7 +1,7 @@
 """What measurements say about a pod (a cloud behind this service): its usage, and when it is full.
 
-Always true: if a usage lacks a kind of amounts, or the total of a kind, this kind counts as not
-full. Source: the seed *Dynamic Pod Binding*; ADR 0039.
+Always true: a kind of amounts counts as not full if a usage lacks the kind or its total. Source:
+the seed *Dynamic Pod Binding*; ADR 0039.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ POINTS_MIN = 2
 FULL_WITHIN = timedelta(days=3650)
 """A date on which a pod is full is shown if it is at most ten years ahead."""
 AMOUNT_MAX = 1e15
-"""A larger amount is taken as unknown. Sums of amounts stay exact below this bound."""
+"""The largest usable amount. A larger amount counts as unknown, so that sums of amounts stay
+exact."""
 
 
 @dataclass(frozen=True, slots=True)

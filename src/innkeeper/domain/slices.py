@@ -311,8 +311,9 @@ class Leasing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The name of this zone, the keys of its build plans, and its place in a tree of zones.
 
-    The first ``build_plan_encryption_key`` seals entries, and every key opens entries. Without a
-    key, this zone makes no plans for other zones. Entries expire after ``build_plan_lifetime_s``.
+    The first ``build_plan_encryption_key`` seals entries of build plans, and every key opens
+    entries. Without a key, this zone makes no plans for other zones. Entries expire after
+    ``build_plan_lifetime_s``.
 
     ``allow_admin_api`` serves the routes for child zones and zone parents. With
     ``enable_zone_routing``, boots consider child zones, and requests about a server in a child zone

@@ -27,7 +27,7 @@ class VolumeStatus:
     CREATING = "creating"
     AVAILABLE = "available"
     RESERVED = "reserved"
-    """An attachment is about to be made."""
+    """The volume is reserved, because an attachment is about to be made."""
     ATTACHING = "attaching"
     IN_USE = "in-use"
     DETACHING = "detaching"
@@ -116,7 +116,7 @@ class Volume:
 
     @property
     def held_gb(self) -> int:
-        """The amount that the volume claims."""
+        """The amount in GiB that the volume claims from its pool."""
         return max(self.size_gb, self.growing_to_gb or 0)
 
     @property

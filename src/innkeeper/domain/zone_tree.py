@@ -84,7 +84,7 @@ class ChildZone:
 
     @property
     def is_missed(self) -> bool:
-        """Whether plans lack the child, although they would ask it if it answered."""
+        """Whether plans lack the child because it does not answer: otherwise, they would ask it."""
         return self.is_enabled and not self.is_draining and not self.state.is_active
 
 

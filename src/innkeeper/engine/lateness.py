@@ -14,7 +14,8 @@ from typing import TypeVar
 Service = TypeVar("Service")
 
 RARE_POLLS_S = 60.0
-"""With longer times between two polls, a service that was late once would be left out for too long.
+"""The longest time between two polls with which late services are left out. With a longer time, a
+service that was late once would be left out for too long.
 """
 LATE_SHARE = 0.5
 """A service is late if it did not answer within this share of the usual time."""

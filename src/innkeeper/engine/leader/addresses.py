@@ -18,7 +18,7 @@ SUFFIX = ".sock"
 
 
 class PeerAddress(msgspec.Struct, frozen=True):
-    """How other processes reach one process.
+    """The ways to reach one process.
 
     ``path`` is a Unix socket on ``machine``. ``host`` and ``port`` are reached with TLS;
     ``certificate`` is the SHA-256 digest of the certificate there, in hexadecimal digits.

@@ -78,7 +78,7 @@ USUAL = LinkLimits()
 
 
 class LeaderConnection:
-    """Open it once. ``on_lost`` is called when an open connection ends for any reason."""
+    """A connection that can be opened once. ``on_lost`` is called when it ends after that."""
 
     def __init__(
         self,

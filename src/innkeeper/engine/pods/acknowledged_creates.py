@@ -94,7 +94,7 @@ class AcknowledgedCreates:
         self._reading: asyncio.Task[None] | None = None
 
     def begin(self, begun: PodRouting, pod: Pod, recorded: Awaitable[list[str]]) -> None:
-        """Note that a pod's resource is being recorded. Reads of the project wait for that.
+        """Note that a pod's resource is being recorded. The project's reads wait for the record.
 
         ``recorded`` returns the ids that are recorded.
         """
@@ -169,8 +169,8 @@ class AcknowledgedCreates:
     async def has_looked_again(self, project_id: str | None) -> bool:
         """Look once more in pods that did not answer, and return whether there was one.
 
-        To be called before a client is told that something does not exist. Raises
-        :class:`Unavailable` if a pod does not answer again.
+        Call this before a client is told that something does not exist. Raises :class:`Unavailable`
+        if a pod does not answer again.
         """
         wanted = list(self._silent) if project_id is None else [project_id]
         again = {each: self._silent.pop(each) for each in wanted if each in self._silent}

@@ -32,7 +32,8 @@ ATTACHED = "os-extended-volumes:volumes_attached"
 VOLUMES_MAX = 64
 """The maximum number of volumes of one server that are looked at. A create may ask for no more."""
 NEWEST = 200
-"""The volumes of a deleted server are searched among this many newest volumes of its project."""
+"""The number of newest volumes of a project among which the door searches the volumes of a deleted
+server."""
 CLOCKS_APART = timedelta(minutes=5)
 """The time by which the clock of a pod may be behind the clock of the door."""
 

@@ -27,7 +27,7 @@ INTERNAL = {
     SERVER: frozenset({"instance_type_id", "kernel_id", "ramdisk_id", "launched_on"}),
     "volume": frozenset({"encryption_key_id"}),
 }
-"""Filters by fields that only a pod knows, and that the door does not show."""
+"""Filters by fields that pods know, and that the door neither knows nor shows."""
 
 Filters = Sequence[tuple[str, str]]
 ValueOf = Callable[[str], Json]

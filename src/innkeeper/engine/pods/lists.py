@@ -41,7 +41,7 @@ PAGES_MAX = 200
 """The maximum number of pages of a pod that are read for one page of the door."""
 INVALID = "A parameter of the list is invalid."
 Homes = Sequence[tuple[PodHome, Sequence[str]]]
-"""The homes of resources, each with the ids of its resources."""
+"""Pairs of a home (the pod and project of resources) and the ids of the resources there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class PodListQuestion:
 
 @dataclass(frozen=True, slots=True)
 class DoorPage:
-    """Rows as JSON, whether there are more, and the names of pods without an answer.
+    """Rows as JSON, whether more rows follow, and the names of the pods that did not answer.
 
     ``last`` is the id of the last row, if there is one.
     """

@@ -25,7 +25,7 @@ OF_SERVERS = {
     MEMORY_MB: ("memory_mb", "memory_mb_used"),
     DISK_GB: ("local_gb", "local_gb_used"),
 }
-"""The statistics of each kind: its total, and the used amount."""
+"""The names of the statistics with the total and with the used amount, by the kind of amounts."""
 COUNTED = ("count", "running_vms", "current_workload")
 
 
@@ -92,7 +92,7 @@ async def _volumes(
 ) -> tuple[dict[str, object] | None, str | None]:
     """Return the sums over all volume pools, or why there are none.
 
-    Servers are measured even if volumes cannot be.
+    Servers are measured even if volumes cannot be measured.
     """
     try:
         answer = await client.send(login, PodCall(BLOCK_STORAGE, "GET", POOLS, timeout_s))

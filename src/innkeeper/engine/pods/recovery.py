@@ -70,7 +70,7 @@ class Recovery:
         return await sum_of(map(self._in_pod, of_pods.values()))
 
     async def _in_pod(self, found: Sequence[tuple[PodRouting, Pod]]) -> int:
-        """Settle routings of one pod, until it does not answer. Other pods do not wait for it."""
+        """Settle routings of one pod. Stop if the pod does not answer. Other pods do not wait."""
         count = 0
         for routing, pod in found:
             try:
@@ -82,7 +82,7 @@ class Recovery:
         return count
 
     async def _touch(self, routing: PodRouting) -> None:
-        """Look at other routings first the next time."""
+        """Note the time of this look, so that the next round begins with other routings."""
         now = self._clouds.clock()
         await self._clouds.engine.write(lambda tx: routings.touch(tx, routing.id, now))
 

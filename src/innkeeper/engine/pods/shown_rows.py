@@ -126,7 +126,7 @@ class RowView:
 
 @dataclass(frozen=True, slots=True)
 class _Column(Generic[V]):
-    """A field of those rows that have it, with their values and ids."""
+    """A field, with its values in the rows that have the field, and with the ids of these rows."""
 
     attribute: str
     rows: Sequence[Row]
@@ -185,7 +185,7 @@ def _joined(rows: Iterable[Row], attributes: Sequence[str]) -> Iterable[bytes]:
 
 
 def _may_change(told: Iterable[bytes]) -> bool:
-    """Return whether a part of one of these values may be changed, or is nested too deeply."""
+    """Return whether the door may change a part of one of these values, or a part is too deep."""
     if any(each.count(b"{") + each.count(b"[") >= DEPTH_MAX for each in told):
         return True
     # One joined string is searched in a fifth of the time. No word contains a line end.

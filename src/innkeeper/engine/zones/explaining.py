@@ -107,7 +107,7 @@ class TreeExplanation:
 async def explain(
     tree: ZoneTree, boot: TreeBoot, request: TreeRequest, own: Sequence[ExplainedServer]
 ) -> TreeExplanation:
-    """Ask the children that a plan would ask. ``own`` are the best places of this zone.
+    """Ask the children that a plan would ask. ``own`` has the best places of this zone.
 
     A zone parent gets the names by which the children call themselves. Raises :class:`Invalid` for
     an unknown object.

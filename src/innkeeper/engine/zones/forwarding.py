@@ -115,7 +115,7 @@ class ServerRequests:
         return answer
 
     async def _with_groups(self, server: ZoneServer, answer: ZoneAnswer) -> ZoneAnswer:
-        """Return an answer with the server's group as this zone knows it, if it shows groups."""
+        """Return an answer. If it shows server groups, it gets the group that this zone knows."""
         if GROUPS.encode() not in answer.body:
             return answer
         told = msgspec.json.decode(answer.body)
@@ -129,7 +129,7 @@ class ServerRequests:
     async def _begun(
         self, server: ZoneServer, caller: RequestContext, action: Action | None
     ) -> ForwardedResize | None:
-        """Count a resize before the child is asked. Without an answer, it stays counted."""
+        """Count a resize before the child is asked. If there is no answer, it stays counted."""
         if action is None or action[0] != resizing.RESIZE:
             return None
         wanted = resizing.wanted(action[1], caller)

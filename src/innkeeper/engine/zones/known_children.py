@@ -50,7 +50,7 @@ class KnownChild:
 
 
 def load(tx: Tx, box: SecretBox) -> list[KnownChild]:
-    """Return all child zones. A lost password makes only its own child unusable."""
+    """Return all child zones. If a password is lost, its child is unusable, and no other is."""
     known = children.every(tx)
     # Without a password, each request to the child fails, and each poll records the reason.
     passwords = children.passwords_of(tx, known, box)

@@ -1,6 +1,6 @@
-"""The objects that recent requests named, with which children can be asked at once.
+"""The objects that recent requests named.
 
-This zone reads the objects at the same time.
+With them, children can be asked at once, while this zone reads the objects.
 
 May be false: that a flavor, image or key pair is still as it is remembered. A plan in this zone
 reads all these objects in its own transaction. A plan over the tree counts only if the objects that
@@ -12,7 +12,8 @@ from __future__ import annotations
 from innkeeper.domain.compute import BootRequest, Definitions
 
 REMEMBERED_MAX = 256
-"""More than the number of pairs of flavor and image that are booted often."""
+"""The number of requests to remember: more than the pairs of flavor and image that are booted
+often."""
 Named = tuple[str, str | None, str | None, str | None]
 """The ids of flavor and image, and a key pair by its user and name."""
 

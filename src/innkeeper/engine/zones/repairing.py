@@ -48,8 +48,9 @@ writes of a living batch."""
 class Repairer:
     """Repairs in one process.
 
-    ``_after`` are the last servers that were compared, by child, and ``_last`` is the child whose
-    servers were compared last. No round compares more than about ``compared_max``.
+    ``_after`` has the server of each child that was compared last, by the row id of the child.
+    ``_last`` is the row id of the child whose servers were compared last. No round compares more
+    than about ``compared_max``.
     """
 
     compared_max: int = COMPARED_MAX
@@ -96,8 +97,8 @@ class _Page:
 class _Round:
     """One round.
 
-    A child without an answer is ``silent``: it is not asked again, so that it delays the round only
-    once. Servers to look at ``later`` cannot be decided now.
+    ``silent`` has the children that did not answer: such a child is not asked again, so that it
+    delays the round only once. ``later`` has the servers that cannot be decided now.
     """
 
     tree: ZoneTree

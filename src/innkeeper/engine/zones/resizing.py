@@ -71,8 +71,8 @@ def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor |
     """Return the flavor that a zone parent describes beside a resize; ``None`` for other callers.
 
     Raises :class:`Invalid` for a flavor that is unusable, missing, or not from a zone parent. A
-    flavor of this zone with the same id must not be used instead: the parent's quota would not
-    count it.
+    flavor of this zone with the same id must not be used instead, because the parent's quota would
+    not count that flavor.
     """
     if told is None:
         if is_of_parent:

@@ -105,7 +105,7 @@ class ParentRequests:
             await self._parts.engine.write(lambda tx: admit(tx, False))
             return outcomes
         if written is None:
-            # Only the entries of the removed child are stale.
+            # The entries of the removed child are stale. All others are usable.
             return await self.build_opened(boot, ids, own, below)
         closed, begun = written
         builds = [self._build_below(boot, *each) for each in zip(parts, begun, strict=True)]

@@ -55,7 +55,9 @@ def _measure(tx: Tx) -> None:
 
 
 def measured(known: Iterable[ChildZone], counts: Mapping[int, int]) -> dict[str, ChildMeasures]:
-    """Return what the gauges show of child zones, by name. ``counts`` are servers by row id.
+    """Return what the gauges show of child zones, by name.
+
+    ``counts`` has the number of servers, by the row id of the child.
 
     A disabled child has no failures: it is not polled, and should raise no alert. Names may repeat.
     For children with the same name, the worst state is shown, with the sum of their servers.
