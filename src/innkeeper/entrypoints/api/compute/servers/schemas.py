@@ -142,9 +142,9 @@ HINTS: Schema = {
 }
 BATCH: Schema = {"type": "string", "maxLength": 64, "pattern": BATCH_PATTERN}
 ENTRY_CHARS_MAX = 16 * 1024
-"""The maximum length of a build-plan entry. An entry has one layer of about 400 characters for each
-zone that it passed. Each layer is encoded in base64, which makes the content of the layer a third
-longer.
+"""The maximum length of a build-plan entry. An entry has a layer of about 400 characters for each
+zone through which it passed. Each layer is encoded in base64, which makes the content of the layer
+a third longer.
 """
 ENTRY: Schema = {
     "type": "string",
