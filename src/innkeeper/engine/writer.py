@@ -42,13 +42,13 @@ a command that waits for a batch waits no longer than for one large request. A b
 takes 0.15 s. A single request can write thousands of rows."""
 GATHER_MIN_S, GATHER_MAX_S = 0.003, 0.008
 GATHER_SHARE = 1 / 8
-"""The length of an interval as a share of the time that the last batch took. An interval lasts
-between ``GATHER_MIN_S`` and ``GATHER_MAX_S`` seconds. After a batch of several commands, the clients are
-about to send the next commands. So the writer waits for one or two intervals. It expects as many
-commands as the last batch answered, plus those that waited after that batch. The writer stops
-waiting once all expected commands have come, or once an interval brings no new command. At the end
-of an interval, a check takes the interpreter from the threads that submit commands, so there are no
-more than two checks."""
+"""The length of an interval as a share of the time that the last batch took. An interval takes
+between ``GATHER_MIN_S`` and ``GATHER_MAX_S`` seconds. After a batch of several commands, the
+clients are about to send the next commands. So the writer waits for one or two intervals. It
+expects as many commands as the last batch answered, plus those that waited after that batch. The
+writer stops waiting once all expected commands have come, or once an interval brings no new
+command. At the end of an interval, a check takes the interpreter from the threads that submit
+commands, so there are no more than two checks."""
 FAILURES_MAX = 5
 """The service reports that it is not ready after this many consecutive failed batches."""
 DEFERRED_S = 0.25
