@@ -167,7 +167,7 @@ class Election:
         try:
             return self._writer.submit_and_wait(Write(work), within_s)
         except TimeoutError as error:
-            raise Unavailable(f"The writer thread took more than {within_s:g} s.") from error
+            raise Unavailable(f"The writer thread did not answer within {within_s:g} s.") from error
 
 
 def _term_of(leader: Leader | None) -> tuple[int, str] | None:

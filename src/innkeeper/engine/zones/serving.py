@@ -261,7 +261,7 @@ class ParentRequests:
         return [each for each in ids if each not in waiting]
 
     async def existing(self, parent: ZoneParent, ids: Sequence[str]) -> list[HeldServer]:
-        """Return those of a parent's servers ``ids`` that are here or below."""
+        """Of a parent's servers with these ids, return those in this zone or in a zone below."""
         return await self._parts.engine.read(lambda tx: zone_servers.held(tx, parent.prefix, ids))
 
     async def page(self, parent: ZoneParent, after: str | None, limit: int) -> list[HeldServer]:

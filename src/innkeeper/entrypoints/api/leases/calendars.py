@@ -67,7 +67,7 @@ def _event(lease: Lease) -> Event:
 
 
 def _end(lease: Lease) -> datetime:
-    """Return the time when a lease ends; if it ended earlier than planned, the earlier time."""
+    """Return when a lease ended, if that was before its planned end; else the planned end."""
     return lease.end_at if lease.ended_at is None else min(lease.ended_at, lease.end_at)
 
 

@@ -226,7 +226,7 @@ def shape(flavor: FlavorFacts) -> dict[str, Any]:
 
 
 def count_up(tx: Tx, project_id: str, migration: Migration) -> None:
-    """Increase the quota usage from the old flavor to the maximum of both flavors."""
+    """Count the larger of the old and the new flavor, for each resource, instead of the old one."""
     vcpus, memory_mb = larger(migration, migration.old_flavor)
     quota_usages.add_usage(tx, project_id, 0, vcpus, memory_mb)
 
