@@ -44,6 +44,9 @@ def post(service: Running, path: str, body: Any) -> Any:
 def asked(service: Running, name: str, **more: Any) -> Any:
     """Ask about the example of a type; in a query, all its parameters are texts."""
     query = {key: "" if given is None else given for key, given in EXAMPLES[name].items()}
+    if "amount" in more:
+        # An amount of whole hosts stands for both.
+        query = {key: value for key, value in query.items() if key not in ("min", "max")}
     query |= {"resource_type": name, **more}
     return service.call("GET", "/reservation/v1/availability", "ann:lab", params=query)
 
