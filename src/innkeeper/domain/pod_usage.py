@@ -1,6 +1,6 @@
 """What measurements say about a pod (a cloud behind this service): its usage, and when it is full.
 
-Always true: a kind of amounts counts as not full if a usage lacks the kind or its total. Source:
+Always true: a pod never counts as full in a kind of amounts whose usage or total is unknown. Source:
 the seed *Dynamic Pod Binding*; ADR 0039.
 """
 

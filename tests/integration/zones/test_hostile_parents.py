@@ -279,7 +279,7 @@ def test_a_resize_does_not_use_a_flavor_of_this_zone(world: World) -> None:
     assert world.kid.call("POST", f"{COMPUTE}/flavors", "admin", json={"flavor": flavor}).is_success
     answer = act(world.up, uuid, "resize", {"flavorRef": "large"})
     assert answer.status_code == httpx.codes.BAD_REQUEST
-    assert "must describe the flavor" in answer.text
+    assert "must come with the new flavor's definition" in answer.text
 
 
 def test_a_password_that_is_lost_here_shuts_out_its_own_parent_only(world: World) -> None:

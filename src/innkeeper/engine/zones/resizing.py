@@ -76,7 +76,7 @@ def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor |
     """
     if told is None:
         if is_of_parent:
-            raise Invalid("A zone parent must describe the flavor of a resize.")
+            raise Invalid("A resize of a zone parent must come with the new flavor's definition.")
         return None
     if not is_of_parent:
         raise Invalid("The key zone is for requests of zone parents.")

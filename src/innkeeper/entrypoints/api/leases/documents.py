@@ -10,7 +10,7 @@ VERSIONS = VersionTable.of(("reservation",), Version(1, 0), Version(1, 0))
 
 
 async def versions(call: Call) -> Answer:
-    """List the API's only version. The status 300 is Blazar's."""
+    """List the API's only version. The status is 300, as in Blazar."""
     table = call.api.versions
     assert table is not None, "the Reservation API has versions"
     document = {

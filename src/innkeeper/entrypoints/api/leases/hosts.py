@@ -33,7 +33,7 @@ async def show(call: Call) -> Answer:
 
 
 async def add(call: Call) -> Answer:
-    """Add an empty host to the freepool, with any capabilities."""
+    """Add an empty host to the freepool, with optional capabilities of your own."""
     name, capabilities = host_bodies.host_of(call.body)
     pool = call.site.settings.leasing.freepool_aggregate_name
     host = await call.write(
@@ -43,7 +43,7 @@ async def add(call: Call) -> Answer:
 
 
 async def change(call: Call) -> Answer:
-    """Change a host's capabilities, and when the host leaves the freepool."""
+    """Change a host's capabilities, or the time at which the host leaves the freepool."""
     row, wanted = host_row(call.params["host_id"]), host_bodies.change_of(call.body, call.now)
     host = await call.write(
         lambda tx: freepool.change(tx, row, wanted, call.now), retry=WHOLE_HOSTS

@@ -23,7 +23,7 @@ QUOTAS = "os_compute_api:os-pcloud-quotas"
 
 
 async def usage(call: Call) -> Answer:
-    """Report each project's hours of whole hosts in a period, by default the last 31 days."""
+    """Report how long each project had whole hosts in a period, by default the last 31 days."""
     start, stop = window(call)
     if not call.last("start"):
         start = max(stop, BEGINNING + MONTH) - MONTH

@@ -103,7 +103,7 @@ async def update(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Remove a child zone without servers of this zone's projects."""
+    """Remove a child zone, if no project of this zone has servers in it."""
     tree = tree_of(call)
     uuid = call.params["zone_id"]
     await call.write(lambda tx: children.delete(tx, uuid))
