@@ -34,7 +34,6 @@ HOST_ROUTES = (
         hosts.add,
         Rule(f"{_RULE}:post", ADMIN),
         body=schemas.ADD_HOST,
-        query=schemas.NO_QUERY,
         success=(201,),
     ),
     Route("GET", _ALLOCATIONS, allocations.index, _GET_ALLOCATIONS, query=schemas.ALLOCATIONS),
@@ -51,25 +50,10 @@ HOST_ROUTES = (
         resource_properties.change,
         Rule(resource_properties.CHANGE, ADMIN),
         body=schemas.CHANGE_PROPERTY,
-        query=schemas.NO_QUERY,
     ),
     Route("GET", _HOST, hosts.show, _GET_HOSTS),
-    Route(
-        "PUT",
-        _HOST,
-        hosts.change,
-        Rule(f"{_RULE}:put", ADMIN),
-        body=schemas.CHANGE_HOST,
-        query=schemas.NO_QUERY,
-    ),
-    Route(
-        "DELETE",
-        _HOST,
-        hosts.remove,
-        Rule(f"{_RULE}:delete", ADMIN),
-        query=schemas.NO_QUERY,
-        success=(204,),
-    ),
+    Route("PUT", _HOST, hosts.change, Rule(f"{_RULE}:put", ADMIN), body=schemas.CHANGE_HOST),
+    Route("DELETE", _HOST, hosts.remove, Rule(f"{_RULE}:delete", ADMIN), success=(204,)),
     Route(
         "GET",
         f"{_HOST}/allocation",
@@ -83,7 +67,6 @@ HOST_ROUTES = (
         allocations.swap,
         Rule(f"{_RULE}:reallocate", ADMIN, "Replace a host in a lease by another one."),
         body=schemas.SWAP,
-        query=schemas.NO_QUERY,
     ),
 )
 FLOATING_IP_ROUTES = (

@@ -5,6 +5,8 @@ The rules have Blazar's names.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from innkeeper.entrypoints.api.checks import ADMIN, PROJECT, PROJECT_WRITER
 from innkeeper.entrypoints.api.leases import (
     availability,
@@ -37,7 +39,7 @@ _GET_QUOTAS = Rule(
     f"{quotas.RULE}:get", PROJECT, "Show a project's limits on leases, and its usage."
 )
 
-ROUTES = (
+_TABLE = (
     Route("GET", _LEASES, leases.index, _GET_LEASES, query=schemas.LEASES),
     Route(
         "POST",
@@ -58,32 +60,16 @@ ROUTES = (
         body=schemas.UPDATE,
         query=schemas.DRY_RUN,
     ),
-    Route("DELETE", _LEASE, leases.delete, _DELETE_LEASE, query=schemas.NO_QUERY, success=(204,)),
+    Route("DELETE", _LEASE, leases.delete, _DELETE_LEASE, success=(204,)),
     Route("GET", _SERIES, series.show, _GET_LEASES),
-    Route("DELETE", _SERIES, series.delete, _DELETE_LEASE, query=schemas.NO_QUERY, success=(204,)),
-    Route("POST", f"{_LEASE}/accept", leases.accept, _ACCEPT, query=schemas.NO_QUERY),
-    Route(
-        "POST", f"{_LEASE}/decline", leases.decline, _ACCEPT, query=schemas.NO_QUERY, success=(204,)
-    ),
+    Route("DELETE", _SERIES, series.delete, _DELETE_LEASE, success=(204,)),
+    Route("POST", f"{_LEASE}/accept", leases.accept, _ACCEPT),
+    Route("POST", f"{_LEASE}/decline", leases.decline, _ACCEPT, success=(204,)),
     Route("GET", _AVAILABILITY, availability.show, _GET_AVAILABILITY, query=schemas.AVAILABILITY),
     Route("GET", _QUOTAS, quotas.show_own, _GET_QUOTAS),
     Route("GET", _QUOTA, quotas.show, _GET_QUOTAS),
-    Route(
-        "PUT",
-        _QUOTA,
-        quotas.change,
-        Rule(f"{quotas.RULE}:put", ADMIN),
-        body=schemas.SET_QUOTA,
-        query=schemas.NO_QUERY,
-    ),
-    Route(
-        "DELETE",
-        _QUOTA,
-        quotas.reset,
-        Rule(f"{quotas.RULE}:delete", ADMIN),
-        query=schemas.NO_QUERY,
-        success=(204,),
-    ),
+    Route("PUT", _QUOTA, quotas.change, Rule(f"{quotas.RULE}:put", ADMIN), body=schemas.SET_QUOTA),
+    Route("DELETE", _QUOTA, quotas.reset, Rule(f"{quotas.RULE}:delete", ADMIN), success=(204,)),
     Route(
         "GET",
         "/v1/utilisation",
@@ -95,6 +81,12 @@ ROUTES = (
     *FLOATING_IP_ROUTES,
     Route("GET", "", documents.versions, None, success=(300,)),
     Route("GET", "/versions", documents.versions, None, success=(300,)),
+)
+# A request that writes, and whose route names no parameters, must not ignore any: ``dry_run`` would
+# then do the real thing.
+ROUTES = tuple(
+    replace(each, query=schemas.NO_QUERY) if each.method != "GET" and each.query is None else each
+    for each in _TABLE
 )
 RESERVATION = Api(
     name="reservation",
