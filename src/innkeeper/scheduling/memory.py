@@ -30,7 +30,7 @@ from innkeeper.scheduling.pipeline import (
     add_up,
     numbers,
 )
-from innkeeper.snapshot.amounts import Mask, Rows
+from innkeeper.snapshot.amounts import Indexes, Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 Codes = npt.NDArray[np.uint8]
@@ -44,6 +44,8 @@ SHAPES_MAX = 32
 megabyte of memory for 100,000 hosts."""
 ALONE_MAX = 2
 """Up to this many edited rows are evaluated one by one. For more rows, arrays are faster."""
+SERVED_MAX = 64
+"""If a changed pool serves up to this many hosts, all of them are evaluated again at once."""
 
 
 class Memory:
@@ -70,7 +72,7 @@ class Memory:
     weights: Weights
     removed_by: Codes
     counts: list[int]
-    _able: list[bytes | None]
+    _able: list[bytes | None] | None
     weighers: tuple[Active, ...]
 
     @property
@@ -105,8 +107,15 @@ class Memory:
         rows = set(hosts.edits[self._place :])
         self._place = len(hosts.edits)
         if self._pool_place < len(hosts.pools.edits):
-            self._look_at_borrowers(rows, spec)
-        elif len(rows) <= ALONE_MAX:
+            served = hosts.rows_served_by(set(hosts.pools.edits[self._pool_place :]))
+            self._pool_place = len(hosts.pools.edits)
+            if served.shape[0] > SERVED_MAX:
+                self._look_at_borrowers(rows, served, spec)
+                return
+            rows.update(served.tolist())
+            # It is compared only when a changed pool serves many hosts.
+            self._able = None
+        if len(rows) <= ALONE_MAX:
             for index in rows:
                 self._look_at(index, spec)
         else:
@@ -114,17 +123,15 @@ class Memory:
             self._judge_again(at, spec)
             self._weigh_again(at, spec)
 
-    def _look_at_borrowers(self, rows: Collection[int], spec: RequestSpec) -> None:
+    def _look_at_borrowers(self, rows: Collection[int], served: Indexes, spec: RequestSpec) -> None:
         """Evaluate these rows, and all hosts that a changed pool serves.
 
         A change of a pool affects the weights of the hosts that it serves. Such a change seldom
         affects which hosts a filter removes.
         """
-        hosts = self._hosts
-        edited = set(hosts.pools.edits[self._pool_place :])
-        self._pool_place = len(hosts.pools.edits)
-        concerned = hosts.served_by(edited)
         at = np.fromiter(rows, dtype=np.intp, count=len(rows))
+        concerned: Mask = np.zeros(self._hosts.row_count, dtype=np.bool_)
+        concerned[served] = True
         concerned[at] = True
         affected = ALL_ROWS if concerned.all() else concerned.nonzero()[0]
         able = self._able_now(spec)

@@ -329,8 +329,16 @@ class HostTable(AmountTable):
 
     def served_by(self, pools: Collection[int]) -> Mask:
         """Return True where one of these pools serves a host."""
-        served: Mask = self.pools.served_by(pools)[self.membership_codes]
+        served: Mask = self.pools.served_by(pools).take(self.membership_codes)
         return served
+
+    def rows_served_by(self, pools: Collection[int]) -> Indexes:
+        """Return the rows of the hosts that one of these pools serves."""
+        codes = self.pools.served_by(pools).nonzero()[0]
+        if codes.shape[0] == 1:
+            # One comparison takes much less time than reading the mask for each host.
+            return (self.membership_codes == codes[0]).nonzero()[0]
+        return self.served_by(pools).nonzero()[0]
 
     def left(self, name: str, rows: Rows) -> Amount:
         """Return the free amount of a class on each host.

@@ -15,6 +15,7 @@ import msgspec
 
 from innkeeper.domain import errors
 
+_ENCODER = msgspec.json.Encoder()
 UNKNOWN_PATH = "The resource could not be found."
 """The message for paths that no route has."""
 
@@ -122,4 +123,9 @@ def fault_of(
 
 def encode(body: Any) -> bytes:
     """Encode a body of plain values as JSON."""
-    return msgspec.json.encode(body)
+    return _ENCODER.encode(body)
+
+
+def encode_into(text: bytearray, body: Any) -> None:
+    """Append a body of plain values as JSON."""
+    _ENCODER.encode_into(body, text, -1)

@@ -73,7 +73,9 @@ def shown(lease: Lease, types: ResourceTypes) -> dict[str, Any]:
 
 
 def _reservation(lease: str, each: Reservation, types: ResourceTypes) -> dict[str, Any]:
-    known = {
+    return {
+        **types.shown(each),
+        # A type cannot override the keys that all reservations have.
         "id": each.uuid,
         "lease_id": lease,
         "resource_id": each.uuid,
@@ -84,8 +86,6 @@ def _reservation(lease: str, each: Reservation, types: ResourceTypes) -> dict[st
         "created_at": second(each.created_at),
         "updated_at": second(each.updated_at),
     }
-    # A type cannot override the keys that all reservations have.
-    return {**known, **types.shown(each), **known}
 
 
 def _event(lease: str, created: str, each: LeaseEvent) -> dict[str, Any]:
