@@ -15,7 +15,7 @@ from typing import Any
 from innkeeper.domain.errors import BROKEN_IMPORT
 
 OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
-"""The name of a plug-in that is imported: a module, or an object in a module."""
+"""The form of an import name of a plug-in: a module, or an object in a module."""
 
 
 class NamesNothing(ValueError):
