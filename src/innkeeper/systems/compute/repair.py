@@ -76,7 +76,7 @@ def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     repaired: list[str] = []
     for uuid in lacking:
         server = server_rows.by_uuid(tx, uuid)
-        # Servers in a move are skipped: their correct allocations depend on the migration.
+        # Servers in a move are skipped, because their correct allocations depend on the migration.
         if server is not None and server.uuid not in moving and _claim_all(tx, server, now):
             repaired.append(f"server {uuid} has the allocations of its flavor on {server.host}")
     return repaired

@@ -46,7 +46,7 @@ class Demands:
 
 
 def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
-    """Return the demands of a flavor together with an image that has these properties.
+    """Return the combined demands of a flavor and of an image with these properties.
 
     Raises :class:`Invalid` for invalid extra specs, for a flavor and an image with conflicting
     traits, and for a flavor without resources.

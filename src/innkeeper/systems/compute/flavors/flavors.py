@@ -92,7 +92,7 @@ def _editable(tx: Tx, flavor_id: str, *, by_lease: bool = False) -> Flavor:
 
 
 def delete(tx: Tx, flavor_id: str, *, by_lease: bool = False) -> None:
-    """Delete a flavor. Its servers keep a copy of it."""
+    """Delete a flavor. Servers with this flavor keep a copy of it."""
     flavors.delete(tx, _editable(tx, flavor_id, by_lease=by_lease).id)
 
 
@@ -168,8 +168,7 @@ def add_project(
 ) -> list[str]:
     """Give a project access to a flavor, and return all projects that have access.
 
-    A public flavor needs no access list, so a public flavor is rejected. Exception: with
-    ``takes_public``, a public flavor is accepted.
+    A public flavor needs no access list, so it is rejected unless ``takes_public`` is True.
     """
     flavor = get(tx, flavor_id, None, is_admin=True)
     if flavor.is_public and not takes_public:

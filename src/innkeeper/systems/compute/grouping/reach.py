@@ -1,4 +1,4 @@
-"""Decide from a request's hints and forced host which child zones may get its servers.
+"""Decide which child zones may get the servers of a request.
 
 Always true: if a hint names a host, an address or dedicated hosts, only this zone may get the
 servers. If a hint demands hosts near other servers, only the zones with those other servers may get
@@ -33,8 +33,8 @@ OF_THIS_ZONE = (
 class Reach:
     """The child zones that a plan asks, and the server group that is sent to these zones.
 
-    ``children`` are row ids; ``None`` means all children. With ``stay_together``, all servers must
-    be on one host, so all offers of a plan must come from one zone.
+    ``children`` are row ids, and ``None`` means all children. With ``stay_together``, all servers
+    must be on one host, so all offers of a plan must come from one zone.
     """
 
     children: Collection[int] | None = None

@@ -62,7 +62,7 @@ class HostInventories:
 
 
 def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostInventories]:
-    """Return the inventories of these hosts, in the order of ``hosts``. No other host is read."""
+    """Return the inventories of these hosts, in the order of ``hosts``."""
     found = {each.provider_id: HostInventories() for each in hosts}
     classes = host_inventory_rows.class_ids(tx)
     _fill(tx, found, classes)

@@ -112,9 +112,9 @@ def _destroy(
 
 
 def _in_moves(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
-    """Return the hosts of these servers' open migrations.
+    """Return the hosts of these servers' open migrations, as pairs of (host, server id).
 
-    A pair of (host, server id) stands for the source or the destination of a migration.
+    Both the source and the destination of a migration are included.
     """
     return {
         (host, each.server_uuid)
@@ -132,7 +132,7 @@ UNREPORTED = -1
 def _power(
     uuid: ServerId, present: Collection[ServerId], off: Mapping[ServerId, int] | None
 ) -> int | None:
-    """Return the power state of a server on its host, or ``None`` if the host does not have it."""
+    """Return a server's power state, or ``None`` if the server is not among ``present``."""
     if uuid not in present:
         return None
     return UNREPORTED if off is None else off.get(uuid, Power.RUNNING)
@@ -141,7 +141,7 @@ def _power(
 def _corrections(row: Any, power: int | None, now: datetime) -> dict[str, Any]:
     """Return the new values of the columns that must change in a server's row.
 
-    ``power`` is the power state that the host reports, see :func:`_power`.
+    ``power`` is the result of :func:`_power`.
     """
     if row.task_state is not None:
         return {}

@@ -79,7 +79,7 @@ def _apply_last(
 
 
 def apply_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of a ``resize`` order, which resizes a server on its host or reverts this."""
+    """Apply the result of a ``resize`` order, which changes a server's size on its host."""
     found = open_move(tx, order, MigrationStatus.REVERTING, Task.RESIZE_REVERTING)
     if found is None:
         _apply_last(tx, order, result, now, is_unsure=result.is_late)
