@@ -79,11 +79,10 @@ def describe(tx: Tx, flavor_id: str, description: str | None, *, now: datetime) 
 
 
 def _editable(tx: Tx, flavor_id: str, *, by_lease: bool = False) -> Flavor:
-    """Return a flavor. Raises :class:`Conflict` for a lease's flavor.
+    """Return a flavor that is about to be edited.
 
-    Exception: the lease itself may edit its flavor.
-
-    If others edited the flavor, the slots of an active lease might become unusable.
+    Raises :class:`Conflict` for the flavor of a lease, unless the lease itself edits the flavor. If
+    others edited the flavor, the slots of an active lease might become unusable.
     """
     flavor = get(tx, flavor_id, None, is_admin=True)
     if not by_lease and flavor.flavor_id in demands.reservations_of(demands.of(flavor, {})):

@@ -2,15 +2,16 @@
 
 An agent reports its hosts' servers when it starts, before it fetches orders:
 
-- If a server was deleted or moved while the agent was down, the agent gets a destroy order.
-  Exception: if an open migration explains the copy on the host, the agent gets no order.
+- If a server was deleted or moved while the agent was down, the agent gets a destroy order. But if
+  an open migration explains the copy on the host, the agent gets no order.
 - An unknown server is left alone, returned to the caller and stored for audits. The agent may
   belong to another cloud, or the database may come from a backup.
 - A server that the host no longer has goes to ERROR. The server keeps its host and its
   allocations, because the server may reappear. The server is not rebuilt, because a new build
   would lose its disks.
 - A lost server that has reappeared gets its former status back.
-- A server whose reported power state differs from the recorded one gets the matching status.
+- If the reported power state differs from the recorded power state, the server gets the status
+  that matches the reported state.
 
 A server in BUILD or with a task is left alone, because its order is still pending.
 
