@@ -7,9 +7,9 @@ together. A refused claim does not affect the other claims.
 
 Always true: a server's row, its allocations, its quota usage and its build order are written in one
 transaction. If no host is valid for a request, its servers are created in ERROR, with a fault and
-without allocations. If no host is valid for a request with a build plan entry, the request is
-refused and nothing is written. If a plug-in fails while a request is planned, no host is valid for
-this request. Other requests are not affected.
+without allocations. But a request with a build plan entry is then refused, and nothing is written.
+If a plug-in fails while a request is planned, no host counts as valid for this request. Other
+requests are not affected.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from innkeeper.systems.compute.boot.recordings import Recorder
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """The host table, which ``follower`` keeps up to date, the schedulers and the settings."""
+    """The schedulers, the settings, and the follower that keeps the host table up to date."""
 
     follower: Follower
     schedulers: Schedulers
@@ -35,7 +35,7 @@ class DecisionContext:
     def is_others(self, spec: RequestSpec, host: str) -> bool:
         """Return True if the host is dedicated and does not take this request.
 
-        The request is excluded even if it forces the host.
+        This also applies to a request that forces the host.
         """
         index = self.follower.table.index_by_name.get(host)
         if index is None:

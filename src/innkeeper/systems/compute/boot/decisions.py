@@ -31,8 +31,7 @@ HAS_DEDICATED = "has_dedicated"
 """The key of the part that only administrators see. If no host was dedicated at the time of the
 decision, the value is False. Older versions stored True instead of this part."""
 COUNTED = "missing_counted"
-"""The key, inside ``HAS_DEDICATED``, of the messages that count hosts. The messages are by filter
-name."""
+"""The key, inside ``HAS_DEDICATED``, of the messages that count hosts, by filter name."""
 ON_HOSTS = ("host", "alternates")
 """The keys whose values are host names. Only administrators see these keys."""
 
@@ -209,7 +208,8 @@ def shown(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
         answer["unread_hints"] = []
     if are_hosts_named:
         return answer | {"removed": _counted(kept)}
-    # Decisions that an older version stored may lack the key. They may have seen dedicated hosts.
+    # If the key is missing, an older version stored the decision. Dedicated hosts may then have
+    # existed.
     had_dedicated = kept.get(HAS_DEDICATED, True)
     nameless = _without_names(answer)
     return explanation_values.uncounted(nameless) if had_dedicated else nameless

@@ -31,7 +31,7 @@ CHARS_MAX = 255
 KEY_CHARS_MAX = 16_384
 COUNTED = {"resources:VCPU": "vcpus", "resources:MEMORY_MB": "memory_mb"}
 """Extra specs that can override an amount of the flavor, with the name of the amount. Quotas count
-the amount of the flavor, so the extra spec must not exceed it."""
+the amount of the flavor, so an extra spec must not exceed this amount."""
 
 
 def check(definitions: Definitions, flavor_id: str, image_id: str | None) -> None:

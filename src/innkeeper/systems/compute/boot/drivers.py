@@ -39,8 +39,8 @@ TENANCY = frozenset({"AggregateMultiTenancyIsolation"})
 NO_LEASING = Leasing()
 """The default settings of leases. With these settings, no server is preemptible."""
 PARTS_MAX = 16
-"""The maximum number of servers of a request for which the weights of single weighers are stored.
-Storing the weights of a thousand servers would take as long as the decision itself."""
+"""For requests with at most this many servers, the weights of single weighers are stored. Storing
+the weights of a thousand servers would take as long as the decision itself."""
 SETTINGS = {
     "driver": "scheduler_driver",
     "host filter": "default_host_filters",

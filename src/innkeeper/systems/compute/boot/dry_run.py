@@ -43,9 +43,8 @@ class Question:
 class Explained:
     """The explanation, and the recording of the decision if one was requested.
 
-    ``placed`` has the weights of the hosts that were found, even if too few hosts were found. If
-    this zone lacks the requested host or availability zone, ``unknown`` is the error. Another zone
-    may have it.
+    ``placed`` has the weights of the hosts that were found, even if too few hosts were found.
+    ``unknown`` is the error for a requested host or availability zone that this zone lacks.
     """
 
     explanation: Explanation

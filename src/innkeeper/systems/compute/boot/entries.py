@@ -33,7 +33,7 @@ class EntryUsed(AlreadyExists):
 
 
 class EntryExpired(Conflict):
-    """An entry of a build plan has expired. This zone made the entry."""
+    """A build plan entry of this zone has expired."""
 
     def __init__(self, expired_at: datetime) -> None:
         moment = expired_at.replace(microsecond=0).isoformat()

@@ -33,7 +33,7 @@ Outcomes = dict[ServerId, Booted | Refusal]
 
 
 def boot_entries(tx: Tx, context: DecisionContext, request: BootRequest) -> Outcomes:
-    """Boot the servers of build plan entries, as far as one common decision can.
+    """Boot the build plan entries that one common decision can handle.
 
     The result lacks the entries that need separate decisions. The caller boots these entries with
     the requests of :func:`alone`.

@@ -208,7 +208,7 @@ class BootExecutor:
 def _first_of_each_entry(
     requests: Sequence[BootRequest], places: Sequence[int]
 ) -> dict[tuple[ServerId, ...], int]:
-    """For each build plan entry, return the index of the first request that has it.
+    """For each build plan entry, return the index of the first request with this entry.
 
     The key is the request's server ids, because requests with the same entry have the same server
     ids. Requests without an entry never share server ids.

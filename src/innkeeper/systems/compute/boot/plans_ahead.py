@@ -125,7 +125,7 @@ class PlansAhead:
     def _is_of(self, made: PlanAhead, resolved: ResolvedRequest) -> bool:
         spec = resolved.spec
         return (
-            # The spec has the seed, which differs between requests.
+            # The specs include the seed, so the specs of different requests are never equal.
             made.spec == spec
             # The order of the resource classes affects the random choice among pools. The
             # comparison of specs ignores this order.

@@ -106,8 +106,8 @@ class Guarded:
 
 
 Check = Callable[[str, Any, HostTable, tuple[Any, ...]], Any]
-"""Checks a method's return value. Takes the method's name, the value, the host table and the other
-arguments. Returns the valid value, or raises :class:`WrongAnswer`."""
+"""A function that checks the return value of a method. It takes the method's name, the value, the
+host table and the other arguments. It returns the valid value, or raises :class:`WrongAnswer`."""
 
 
 def _checked(guard: Guard, method: Any, name: str, check: Check) -> Callable[..., Any]:

@@ -62,7 +62,7 @@ class Recorder:
         return recording.copy_of(table) if self._setting == "failed" else None
 
     def keep(self, request: DecisionRequest, made: BuildPlan, moment: Moment) -> None:
-        """Pass the recording of a decision to ``keep``."""
+        """Build the recording of a decision, and pass it to the function ``keep``."""
         if self._keep is not None:
             self._keep(self.made_of(request, made, moment))
 

@@ -5,8 +5,8 @@ flavor, and an availability zone or host that exists. The request asks for no mo
 project's quota allows. The earlier requests of the same transaction count as usage.
 
 Always true: the request spec for a move is the same as the spec of the server's boot, except for
-the flavor, which comes from the server's row. In the rule of the server's group, the server itself
-does not count.
+the flavor, which comes from the server's row. The server itself does not count as a member of its
+group.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from innkeeper.systems.volumes import attachments
 
 UNLIMITED = -1
 Homes = Sequence[str | None]
-"""The hosts of a request's servers; ``None`` for a server without a host."""
+"""The hosts of a request's servers, with ``None`` for a server without a host."""
 
 
 class RequestResolver:
@@ -79,7 +79,7 @@ class RequestResolver:
         """The first resolved request with each key of :func:`key_of`."""
 
     def check_entry(self, entry: EntryBoot, now: datetime) -> None:
-        """Raise an error if a build plan entry may not be used; see :class:`EntryChecks`."""
+        """Raise an error if a build plan entry may not be used. See :class:`EntryChecks`."""
         self._entries.check_entry(entry, now)
 
     def resolve(self, request: BootRequest) -> ResolvedRequest:
@@ -211,7 +211,7 @@ class RequestResolver:
         return attachments.pools_of(self._tx, request.server_ids)
 
     def _without_disk(self, flavor: Flavor) -> Flavor:
-        # The new flavor is kept, because other caches use ``id`` of the flavor as their key.
+        # The new flavor is kept, because the keys of other caches are the ``id`` of flavor objects.
         found = self._diskless.get(id(flavor))
         if found is None:
             found = self._diskless[id(flavor)] = replace(flavor, disk_gb=0)

@@ -6,8 +6,8 @@ boot is refused, the caller undoes the reservation.
 Always true: servers have at most one reservation, even if several processes attempt their boot.
 Only the attempt that has the reservation can undo it.
 
-May be false: a reservation belongs to a server that exists. If the process dies before the boot,
-the server does not exist. A periodic task then removes the reservation.
+If the process dies before the boot, a reservation is left without a server. A periodic task removes
+such reservations.
 """
 
 from __future__ import annotations

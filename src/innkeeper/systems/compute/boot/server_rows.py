@@ -160,7 +160,7 @@ def _name(request: BootRequest, index: int) -> str:
 def _hostname(request: BootRequest, index: int, server_id: str) -> str:
     """Return a server's host name.
 
-    Without a requested host name, it is made from the server's name.
+    If no host name was requested, it is made from the server's name.
     """
     if request.entries:
         told = request.entries[index].hostname
