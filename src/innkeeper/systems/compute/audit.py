@@ -177,7 +177,7 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
 def zones(tx: Tx, only: Only = None) -> Iterator[Finding]:
     """Yield findings about hosts in a wrong availability zone, or in several availability zones.
 
-    ``only`` has the names of the hosts to check.
+    ``only`` has the names of the hosts to check. ``None`` means all hosts.
     """
     for host, in_force, reported, decided in grouping_audit.zones(tx, only):
         if len(decided) > 1:

@@ -61,7 +61,7 @@ def adopt(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Claim the amounts of a server's flavor for each server that lacks some of these amounts.
+    """Claim the missing amounts of servers that do not have all amounts of their flavors.
 
     Servers that move, and servers on hosts with too little free capacity, are skipped.
     """
@@ -102,7 +102,8 @@ def _claim_all(tx: Tx, server: Server, now: datetime) -> bool:
         with step(tx):
             allocations.write(tx, [update], now)
     except Refusal:
-        # The host has too little capacity, or a pool lends it a class. An operator must decide.
+        # The host has too little capacity, or a pool lends the host a class. An operator must
+        # decide.
         return False
     return True
 

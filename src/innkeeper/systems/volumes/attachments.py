@@ -44,8 +44,8 @@ ORDER = (
     AttachStatus.DETACHING,
     AttachStatus.RESERVED,
 )
-"""If the attachments of a volume have different statuses, the status that comes first here counts.
-So a volume is ``detaching`` only if none of its attachments is attached or attaching."""
+"""If the attachments of a volume have different statuses, the status that comes first in this order
+counts. So a volume is ``detaching`` only if none of its attachments is attached or attaching."""
 FOLLOWING = frozenset({*STATUS_OF.values(), VolumeStatus.AVAILABLE})
 """The statuses of volumes that are derived from their attachments."""
 

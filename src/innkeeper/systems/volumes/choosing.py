@@ -21,9 +21,9 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.volumes.types import TypeDemands
 
 REFUSALS_KEPT = 10
-"""How many refused pools are stored with a volume."""
+"""The maximum number of refused pools that are stored with a volume."""
 REFUSALS_SHOWN = 1000
-"""How many refused pools a dry run shows."""
+"""The maximum number of refused pools that a dry run shows."""
 NO_VALID_POOL = "No valid backend was found. "
 """The beginning of Cinder's message, which some clients recognize."""
 

@@ -42,7 +42,7 @@ from innkeeper.systems.volumes.types import TypeDemands
 
 @dataclass(frozen=True, slots=True)
 class NewVolume:
-    """A volume to create: the request, the settings for it, and the image to copy, or ``None``."""
+    """A volume to create. ``image`` is the image to copy, or ``None``."""
 
     request: VolumeRequest
     settings: Volumes

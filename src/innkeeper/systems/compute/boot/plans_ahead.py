@@ -87,7 +87,7 @@ class PlansAhead:
     def add(
         self, expected: ResolvedRequest, plan: BuildPlan, record: DecisionRecord, *, is_placed: bool
     ) -> None:
-        """Add the plan that was just made for a request; see :class:`PlanAhead`."""
+        """Add the plan that was just made for a request. See :class:`PlanAhead`."""
         spec = expected.spec
         hearing = _hearing(self._table, spec)
         made = PlanAhead(spec, hearing, plan, record, is_placed)

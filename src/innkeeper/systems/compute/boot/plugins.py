@@ -182,7 +182,7 @@ def _kind(answer: Any) -> str:
 
 
 def _count(hosts: HostTable, rows: Rows) -> int:
-    """Return the number of rows that an array must have: the ``host_count`` of the table."""
+    """Return the number of selected rows, which is the length that an array must have."""
     return len(range(hosts.host_count)[rows]) if isinstance(rows, slice) else int(rows.size)
 
 

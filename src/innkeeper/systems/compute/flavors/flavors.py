@@ -34,7 +34,7 @@ def may_use(tx: Tx, flavor: Flavor, project_id: str | None) -> bool:
 
 
 def for_resize(tx: Tx, flavor_id: str, project_id: str, *, is_admin: bool) -> Flavor:
-    """Return a flavor for a project's server. Raises :class:`Invalid` for an unusable flavor."""
+    """Return the flavor for a resize. Raises :class:`Invalid` if the project may not use it."""
     flavor = flavors.by_public_ids(tx, [flavor_id]).get(flavor_id)
     if flavor is None or flavor.is_disabled or not (is_admin or may_use(tx, flavor, project_id)):
         raise Invalid(f"Flavor {flavor_id} could not be found.")

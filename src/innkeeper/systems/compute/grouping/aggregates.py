@@ -1,4 +1,4 @@
-"""Manage aggregates: operators' sets of hosts. Some of them define availability zones.
+"""Manage aggregates, which are operators' sets of hosts. Some aggregates define availability zones.
 
 Always true: the aggregates of a host name at most one availability zone. The column
 ``hosts.availability_zone`` has this zone. If the aggregates name no zone, the column has the zone

@@ -90,7 +90,7 @@ def named(hints: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def named_host(hints: Mapping[str, Any]) -> str | None:
-    """Return the host that a server's hints request, by its name in the pcloud, or ``None``."""
+    """Return the pcloud's name of the host that a server's hints request, or ``None``."""
     return next((each for each in _texts(hints, HOST_HINT) if each), None)
 
 
@@ -237,7 +237,7 @@ def without_servers(tx: Tx, names: Collection[str]) -> set[str]:
 
 
 def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -> None:
-    """Set the allocation ratios of a host by class.
+    """Set a host's allocation ratios of the classes in ``wanted``.
 
     All other classes get back the ratios that the agent reported. ``max_unit`` never exceeds the
     total, even with a ratio above 1.
@@ -321,7 +321,7 @@ def pcloud_named(tx: Tx, named: str, project_id: str) -> str:
 
 
 def reservation_named(tx: Tx, named: str, project_id: str, now: datetime) -> str:
-    """Return the id of the reservation that a project names by its id, or by the lease's name.
+    """Look up a reservation by its id or by the name of its lease, and return its id.
 
     If ``named`` is an id, return this id, even if no reservation has it. Otherwise, look for the
     name among the project's leases that have not ended. If none has the name, look among the leases

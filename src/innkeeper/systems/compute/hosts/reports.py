@@ -96,7 +96,7 @@ def _repeated(
         return {}
     agent_of = {name: known[name].agent_id for name in merged}
     first = reports[chosen[0]]
-    # All reports have the same defaults, which are those of the service.
+    # All reports have the same defaults, because the defaults are settings of the service.
     now = max(reports[i].now for i in chosen)
     with suppress(Refusal), step(tx):
         only = {name: known[name] for name in merged}

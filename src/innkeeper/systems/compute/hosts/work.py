@@ -168,7 +168,7 @@ def record_together(tx: Tx, reports: Sequence[ResultsReport]) -> list[Recorded |
         for agent, report in zip(found, reports, strict=True)
         if isinstance(agent, Agent)
     ]
-    # All reports have the same settings, which are those of the service.
+    # All reports have the same settings, because these are settings of the service.
     now = max(each.now for each in reports)
     recorded = iter(_record(tx, accepted, now, reports[0].settings))
     return [each if isinstance(each, Refusal) else next(recorded) for each in found]

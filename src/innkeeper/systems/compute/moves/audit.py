@@ -92,7 +92,8 @@ def findings(tx: Tx) -> Iterator[Finding]:
 def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iterator[Finding]:
     """Yield findings about servers and migrations with wrong allocations.
 
-    ``moves`` are all open migrations. ``only`` selects the servers to check by uuid.
+    ``moves`` are all open migrations. ``only`` has the uuids of the servers to check. ``None``
+    means all servers.
     """
     known: dict[str, Mapping[str, int]] = {}
 

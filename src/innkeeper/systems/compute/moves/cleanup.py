@@ -42,8 +42,8 @@ def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -
         and (each.host is None or (each.host, True) == results[each.uuid])
     ]
     places = {each.uuid: each.host for each in alive}
-    # If the server belongs on this host, its owner can delete the server again. No owner can delete
-    # what a failed build left on the host, so a periodic task repeats the order.
+    # If the server belongs on this host, its owner can delete the server again. The owner cannot
+    # delete the leftovers of a failed build, so a periodic task repeats the order.
     left = [
         NewOrder(order.agent_id, order.host, order.server_uuid, OrderKind.DESTROY, is_held=True)
         for order, result in plain

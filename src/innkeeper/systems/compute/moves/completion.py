@@ -152,7 +152,7 @@ def _turn_back(tx: Tx, each: Migration, server: Server, now: datetime, *, is_kep
 
 
 def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
-    """Return True if the server is being reverted from this migration.
+    """Return True if this migration of the server is being reverted.
 
     The status of the migration alone does not show this. An older migration of the server also has
     the status of a revert until its destination has cleaned up.

@@ -1,6 +1,6 @@
 """Choose the destinations of moves: a host named in the request, or else the best host.
 
-Always true: the scheduler has accepted the destination. Exception: a forced host is not checked.
+Always true: the scheduler has accepted the destination, unless the destination is a forced host.
 """
 
 from __future__ import annotations

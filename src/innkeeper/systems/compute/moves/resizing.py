@@ -1,4 +1,4 @@
-"""Resize servers and migrate them cold.
+"""Resize servers, and move servers by cold migration.
 
 A cold migration shuts a server down and moves the server. The source prepares the server (order
 ``depart``), and the destination takes the server (order ``arrive``). Then the owner verifies the
@@ -60,8 +60,8 @@ def resize(
     """Begin to resize a server.
 
     The server usually moves to another host. If a zone parent sent the new flavor, ``told`` is this
-    flavor, and nothing is looked up in this zone. Raises :class:`Invalid` for a flavor that the
-    server cannot have. Raises :class:`QuotaExceeded`.
+    flavor, and the flavor is not looked up in this zone. Raises :class:`Invalid` for a flavor that
+    the server cannot have. Raises :class:`QuotaExceeded`.
     """
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, MOVABLE)

@@ -82,7 +82,7 @@ def offload(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
 
 
 def offload_due(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Begin to offload servers that were shelved before a time. Return the number of servers."""
+    """Begin to offload servers that were shelved before a given time. Return their number."""
     return _offload_idle(tx, Status.SHELVED, before, limit, now)
 
 

@@ -96,9 +96,8 @@ def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> N
 def lock(tx: Tx, uuid: str, locked_by: str, reason: str | None, now: datetime) -> None:
     """Lock a server, or replace the reason of its lock.
 
-    Only administrators can change a locked server.
-
-    An administrator's lock stays an administrator's lock if another user replaces the reason.
+    If another user replaces the reason of an administrator's lock, the lock stays an
+    administrator's lock.
     """
     server = get(tx, uuid)
     if server.locked_by == Locker.ADMIN:

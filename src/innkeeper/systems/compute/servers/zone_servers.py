@@ -49,7 +49,10 @@ def begin(tx: Tx, servers: Sequence[ZoneServer], default: Limits) -> None:
 
 
 def record(tx: Tx, servers: Sequence[ZoneServer]) -> None:
-    """Record servers of one project that the quota allows, and add them to the quota usage."""
+    """Record servers of one project, and add them to the quota usage.
+
+    The quota is not checked.
+    """
     vcpus, memory_mb = sum(e.vcpus for e in servers), sum(e.memory_mb for e in servers)
     remote.add(tx, servers)
     quota_usages.add_usage(tx, servers[0].project_id, len(servers), vcpus, memory_mb)
@@ -185,7 +188,7 @@ def held_page(tx: Tx, prefix: str, after: str | None, limit: int) -> list[HeldSe
 
 
 def _during_resizes(tx: Tx, found: Sequence[HeldServer]) -> list[HeldServer]:
-    """Return these servers of this zone. Servers in a resize get the amounts that count for it."""
+    """Return these servers with the amounts that count for quotas, also during resizes."""
     shapes = {each.uuid: {"vcpus": each.vcpus, "memory_mb": each.memory_mb} for each in found}
     more: dict[str, tuple[int, int]] = {}
     for part in by_ids.parts(shapes):
