@@ -25,7 +25,7 @@ Places = dict[str, str]
 
 
 def listing(tx: Tx, before: datetime, default_zone: str, *, takes_hosts: bool) -> list[PoolFacts]:
-    """Return the pools with the usual resource class, and with the classes that types name.
+    """Return the pools of the usual resource class and of the classes that volume types name.
 
     Shared pools are first. Hosts without a heartbeat since ``before`` count as down.
     """

@@ -62,7 +62,10 @@ def _limits(own: Mapping[str, int], default: VolumeLimits) -> VolumeLimits:
 
 
 def update(tx: Tx, project_id: str, changed: Mapping[tuple[str, str | None], int]) -> None:
-    """Set limits of a project, by kind and by the uuid of a type, or ``None`` for all volumes."""
+    """Set limits of a project.
+
+    ``changed`` has the limits by kind and type uuid. The type ``None`` stands for all volumes.
+    """
     quotas.replace(
         tx,
         project_id,
