@@ -21,7 +21,7 @@ UNASKED = "pcloud_unasked"
 """The hint that is stored in addition to ``pcloud`` if the client did not send ``pcloud``. See
 ``dedications.UNASKED``."""
 OF_ALL = frozenset({*FILTER_HINTS, UNASKED})
-"""The hints that are always read, whatever filters are in force."""
+"""The hints that are always read, regardless of the filters in force."""
 OF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "group": ("group",),
     "same_hosts": ("same_host",),

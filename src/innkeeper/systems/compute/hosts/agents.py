@@ -24,9 +24,9 @@ def register(
 
     If an agent with this name is already registered, the registered agent is returned. A
     registration does not count as a heartbeat, because the agent's machines may not respond yet. If
-    the caller uses the agent's own credential, the agent then belongs to the credential's user.
-    Raises :class:`AlreadyExists` if another user's agent has the name. Raises :class:`Forbidden`
-    for the credential of another agent.
+    the caller uses the agent's own credential, the credential's user becomes the owner of the
+    agent. Raises :class:`AlreadyExists` if another user's agent has the name. Raises
+    :class:`Forbidden` for the credential of another agent.
     """
     agent_identity = context.agent_identity
     if agent_identity is not None and agent_identity.agent_name != name:

@@ -21,7 +21,7 @@ from innkeeper.systems.placement import pools
 
 @dataclass(slots=True)
 class Amounts:
-    """The amounts of one resource class of one host, or of all hosts.
+    """The amounts of one resource class, of one host or of all hosts.
 
     ``held`` includes the amount reserved for the host itself, as in Nova for memory and disk.
     ``is_own`` is True if the host has its own capacity of the class, and False if pools lend the

@@ -81,7 +81,7 @@ def _repeated(
     """Apply the reports that have only hosts that the agents reported before, and no servers.
 
     Return the answers by index of the report. If a report is refused, none is applied, and the
-    result is empty. The caller must apply the reports without an answer one by one.
+    result is empty. The caller must apply all reports that have no answer, one at a time.
     """
     known = host_rows.by_names(tx, {host.name for each in reports for host in each.hosts})
     chosen: list[int] = []

@@ -56,7 +56,7 @@ def elsewhere(
     """Return another host for a server: the host ``wanted``, or else the best host.
 
     If no host is valid, return the reason. The scheduler does not check a forced host. Raises
-    :class:`Conflict` if a forced host is down or is dedicated to others.
+    :class:`Conflict` if a forced host is down, or is dedicated and does not take the server.
     """
     spec = request_resolver.spec_of_server(
         tx,

@@ -84,7 +84,7 @@ def attach(
     if home is not None:
         _demand_reach(tx, volume, server, home, crosses_zones=crosses_zones)
     mine = attachments.of_servers(tx, [server.uuid])
-    # If a server does not boot from a volume, its own root disk has this path.
+    # If a server does not boot from a volume, this path belongs to the server's root disk.
     taken = [attachments.ROOT_DEVICE, *(each.device for each in mine)]
     if wanted.device is not None and wanted.device in taken:
         raise Invalid(f"The supplied device path ({wanted.device}) is in use.")

@@ -1,4 +1,4 @@
-"""Detach volumes from servers for administrators, whatever status the volumes have.
+"""Detach volumes in any status from servers, for administrators.
 
 Always true: if a volume may be connected on a host, the host's agent gets an order to disconnect
 the volume. The volume cannot be attached elsewhere or deleted before the agent has confirmed.
