@@ -72,7 +72,7 @@ class Store:
 
     @property
     def trouble(self) -> str | None:
-        """The problem of the database that made the last write fail, or ``None``."""
+        """The database problem that made the last write fail, or ``None``."""
         return None if self._trouble is None else self._trouble.value
 
     @contextmanager
@@ -153,14 +153,14 @@ class Store:
 
 
 OF_OTHERS = frozenset({Trouble.COLLISION, Trouble.WAITED})
-"""Problems that other transactions cause, not the database."""
+"""Problems that are caused by other transactions, and not by the database itself."""
 DECIDED = frozenset({*OF_OTHERS, Trouble.FULL, Trouble.READ_ONLY})
 """If a commit fails with one of these problems, nothing was committed."""
 ANSWERS = (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError)
 
 
 def _leaves_open(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> bool:
-    """Return whether the commit may have happened although it raised this error."""
+    """Return whether the transaction may be committed although the commit raised this error."""
     return trouble not in DECIDED and not isinstance(error, ANSWERS)
 
 
@@ -201,7 +201,7 @@ def step(tx: Tx, name: str = "step") -> Iterator[None]:
     MariaDB forgets a savepoint when its name is used again.
     """
     driver.execute(tx, f"SAVEPOINT {name}")
-    # Kept, since the property of a lost connection raises.
+    # Read ``info`` once, because it raises an error after the connection is lost.
     facts = tx.info
     notes = facts.get(_NOTES, {})
     of_step: dict[str, set[str]] = {}

@@ -46,7 +46,7 @@ LEAVES_CONNECTION = frozenset({Trouble.GONE, Trouble.READ_ONLY, Trouble.CROWDED}
 
 
 class Backend(Protocol):
-    """A kind of database, with a queue for writers.
+    """A kind of database, in which writers wait in a queue.
 
     Always true: across all processes, only one write transaction is open at a time. Each write
     transaction sees everything that earlier ones committed.
@@ -77,11 +77,11 @@ class Backend(Protocol):
         """
 
     def begin_writing(self, tx: sa.Connection, *, takes_turn: bool) -> None:
-        """Begin a transaction that writes: wait for the turn to write, and take it.
+        """Wait for the turn to write, and begin a transaction that writes.
 
         The turn ends when the connection is back in its pool. Only tests write without a turn; see
-        :mod:`innkeeper.store.guards`. Raises :class:`~innkeeper.domain.errors.Busy` on a timeout,
-        or SQLAlchemy's errors.
+        :mod:`innkeeper.store.guards`. Raises :class:`~innkeeper.domain.errors.Busy` on a timeout.
+        Other errors are SQLAlchemy's.
         """
 
     def begin_upgrade(self, tx: sa.Connection) -> None:

@@ -90,7 +90,10 @@ class NodeConnection(Raw):
         return context
 
     def wait_for(self, seconds: float) -> None:
-        """Set the timeout of the next statements. The connection is replaced afterwards."""
+        """Set the timeout of the next statements.
+
+        Afterwards, the pool replaces the connection, so no other transaction uses this timeout.
+        """
         self._read_timeout = seconds
         self.must_be_replaced = True
 
@@ -202,7 +205,10 @@ class Cluster:
             return _choose(raw, nodes, usable, why)
 
     def _briefly(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments, with short timeouts if several servers are configured."""
+        """Return the arguments of a connection.
+
+        If several servers are configured, the timeouts are short.
+        """
         if len(self._addresses) == 1:
             return dict(arguments)
         return {**arguments, "read_timeout": LOOK_WITHIN_S, "connect_timeout": LOOK_WITHIN_S}
