@@ -1,6 +1,6 @@
 """Asks an operator's service whether to allow new or changed leases; reports ends of leases.
 
-Source: the external filter of Blazar. Always true: every request has a deadline. The client takes
+Source: the external filter of Blazar. Always true: every request has a deadline. The client reads
 at most a short message from an answer. The client is thread-safe.
 """
 
@@ -22,7 +22,7 @@ LOG = structlog.get_logger("innkeeper.leases")
 CREATE, UPDATE, END = "check-create", "check-update", "on-end"
 """The paths of the requests about a new lease, a changed lease and the end of a lease."""
 MESSAGE_MAX = 400
-"""A client gets at most this many characters of the service's message."""
+"""At most this many characters of the service's message are shown to API clients."""
 CONNECTIONS_MAX = 8
 
 

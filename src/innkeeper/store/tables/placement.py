@@ -138,7 +138,8 @@ resource_provider_aggregates = sa.Table(
 changes = numbered_table(
     "changes",
     sa.Column("provider_id", BigId, nullable=False),
-    # The provider's generation after the change. A reader that has it already may skip the row.
+    # The provider's generation after the change. A reader that knows this generation may skip the
+    # row.
     # -1: a change without a generation (the host's state, its agent, names of traits).
     # -2: only the task states of the provider's servers changed.
     sa.Column("generation", sa.Integer, nullable=False),
