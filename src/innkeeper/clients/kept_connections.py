@@ -31,7 +31,8 @@ KEPT_OPEN_S = 4.0
 """The time for which an idle connection is kept. It is shorter than the time after which servers
 close idle connections, which is often five seconds."""
 LENGTHS = frozenset({"content-length", "transfer-encoding"})
-"""The headers that say where the answer ends. Without them, it ends with the connection."""
+"""The headers that say where the answer ends. Without them, the answer ends when the connection is
+closed."""
 
 
 @dataclass(frozen=True, slots=True)

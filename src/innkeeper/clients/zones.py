@@ -67,7 +67,7 @@ class ZoneRequest:
 
 
 def bytes_of(count: int, each: int) -> int:
-    """Return how many bytes an answer may have that lists ``count`` things of ``each`` bytes."""
+    """Return the maximum size of an answer that lists ``count`` things of ``each`` bytes."""
     return min(ANSWER_BYTES_LEAST + count * each, ANSWER_BYTES_MAX)
 
 

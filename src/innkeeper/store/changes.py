@@ -36,8 +36,8 @@ SERVERS_ONLY = -2
 reader that does not count servers may skip such a change."""
 
 PRUNED_MAX = 10_000
-"""The maximum number of ids that one transaction prunes, since other writers wait for it. A range
-of ids is deleted faster than single rows: in less than 10 milliseconds."""
+"""The maximum number of ids that one transaction prunes. Other writers wait for less than 10
+milliseconds, because a range of ids is deleted faster than single rows."""
 
 
 class Change(NamedTuple):
@@ -111,7 +111,7 @@ def add_servers_only(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> 
 
 
 def amounts(taken: str) -> dict[ClassId, int]:
-    """Parse :attr:`Change.taken`."""
+    """Parse the text in :attr:`Change.taken`."""
     found: dict[ClassId, int] = _DECODER.decode(taken)
     return found
 

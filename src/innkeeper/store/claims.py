@@ -1,13 +1,14 @@
 """Write claims by compare-and-update. Only this module adds allocations and advances generations.
 
-Source: the seed *Resource Providers*, "compare and update". The seed's statement lacks ``id = ?``;
-as printed, it would update every provider that happens to be at the given generation.
+Source: the seed document *Resource Providers*, "compare and update". The statement in the document
+lacks ``id = ?``. Without this condition, it would update every provider at the given generation.
 
 Always true: allocations are inserted only in a transaction that also advances each of their
 providers from the generation at which the claimant checked capacity. Two transactions cannot
 advance a provider from the same generation: the later transaction updates no row, or its commit
 fails. Also, no claim leaves a provider over its capacity, because the sums are checked again after
-all writes. By then the update has locked the providers' rows, so the sums include all other claims.
+all writes. At that time, the update has locked the providers' rows, so the sums include all other
+claims.
 
 May be false: that a claim is written if its generations matched when this transaction read them.
 Write transactions normally run one after the other, so no other transaction commits between the

@@ -38,7 +38,7 @@ def execute(tx: sa.Connection, text: str, values: Any = None) -> DBAPICursor:
 
 
 def execute_many(tx: sa.Connection, text: str, values: Sequence[Any]) -> DBAPICursor:
-    """Execute a statement once for each of the values, like :func:`execute`."""
+    """Execute a statement once for each item of ``values``, like :func:`execute`."""
     raw = tx.connection.dbapi_connection
     assert raw is not None, "the connection of an open transaction"
     try:

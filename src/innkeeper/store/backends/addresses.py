@@ -29,8 +29,8 @@ class Address(NamedTuple):
 def split(url: str) -> tuple[sa.URL, list[Address]]:
     """Return the URL with only its first host, and the list of all addresses in order.
 
-    The list is empty if the URL has no host. Raises ``ValueError`` for an invalid URL; the error's
-    text contains no password.
+    The list is empty if the URL has no host. Raises ``ValueError`` for an invalid URL. The text of
+    the error contains no password.
     """
     found = _PARTS.fullmatch(url)
     if found is None:

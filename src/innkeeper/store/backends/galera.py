@@ -40,7 +40,7 @@ LOG = structlog.get_logger("innkeeper.store")
 LOOK_WITHIN_S = 2
 """A node that does not report its state within this time is skipped. The node may be frozen."""
 LOOKED_LASTS_S = 1.0
-"""How long a node's state is cached, since a check costs as much as a short transaction."""
+"""How long a node's state is cached. Each check costs as much as a short transaction."""
 ATTEMPTS_MAX = 3
 """The maximum number of attempts to name a writer. If two processes name a writer at the same time,
 one of them fails and retries."""
@@ -296,9 +296,9 @@ def _choose(raw: Raw, nodes: Sequence[Node], usable: Sequence[Node], why: Why) -
 
 
 def _first(usable: Sequence[Node], why: Why) -> Node:
-    """Return the node to write to until a writer is named: the same node for all processes.
+    """Return the node that takes the writes until a writer is named.
 
-    The lock of an upgrade belongs to one node, so all processes must use the same node.
+    All processes choose the same node, because the lock of an upgrade belongs to one node.
     """
     # An arbitrator is a member without an address.
     first = min(each for each in usable[0].members if each)

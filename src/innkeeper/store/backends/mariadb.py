@@ -3,7 +3,7 @@
 Always true: only one write transaction is open on a server at a time. Each write transaction begins
 by incrementing the row of ``write_order``, and keeps the row lock until the commit. So the
 transaction sees what the previous writer committed, and ids are in commit order. If two nodes of a
-cluster ever write concurrently, both change that row, and the later commit fails its certification.
+cluster ever write concurrently, both change the row, and the later commit fails its certification.
 Each connection checks whether its server is a node of a cluster; see
 :mod:`innkeeper.store.backends.galera`.
 
@@ -11,8 +11,8 @@ READ COMMITTED is sufficient for writers, since each writer has waited for the p
 use REPEATABLE READ, which gives them a consistent snapshot. In a cluster, the first statement of a
 reader waits until the node has applied all acknowledged writes.
 
-Texts are compared by bytes (``utf8mb4_nopad_bin``). By default, MariaDB treats "A" and "a " as
-equal.
+Texts are compared by bytes (``utf8mb4_nopad_bin``). With its default collation, MariaDB would treat
+"A" and "a " as equal.
 """
 
 from __future__ import annotations

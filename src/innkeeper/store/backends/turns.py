@@ -24,8 +24,8 @@ from innkeeper.domain.errors import Busy
 
 TURN = "-turn"
 NEXT = "-next"
-"""The suffixes of the two lock files. The rest of their names is the name of the database's
-file."""
+"""The suffixes of the two lock files. A lock file has the name of the database's file, with a
+suffix."""
 FIRST_PAUSE_S = 0.0001
 LONGEST_PAUSE_S = 0.002
 """The longest pause between two checks of the lock. A commit takes milliseconds, a check 2

@@ -30,7 +30,7 @@ class ResumingMariaDB(MariaDBImpl):
         super().create_index(index, **{**more, "if_not_exists": True})
 
     def drop_index(self, index: sa.Index, **more: Any) -> None:
-        """Drop an index unless it is gone."""
+        """Drop an index if it exists."""
         super().drop_index(index, **{**more, "if_exists": True})
 
     def add_column(self, table_name: str, column: sa.Column[Any], **more: Any) -> None:

@@ -159,13 +159,13 @@ _HELD = work_orders.c.status == OrderStatus.HELD
 
 
 def held(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
-    """Return the orders for these servers that are not delivered yet, except orders to destroy."""
+    """Return the held orders for these servers, except orders to destroy the servers."""
     query = _ALL.where(_HELD, ~_CLEARS).where(work_orders.c.server_uuid.in_(IDS))
     return [OpenOrder(*row) for row in by_ids.rows(tx, query, list(servers))]
 
 
 def deliver_held(tx: Tx, order: OpenOrder, body: Mapping[str, Any], now: datetime) -> None:
-    """Deliver a held order with this body from now on. The commit wakes its agent.
+    """Let a held order be delivered from now on, with this body. The commit wakes its agent.
 
     The order gets a new number, because agents usually ask only for orders above the highest number
     that they know.
@@ -203,7 +203,7 @@ def drop_held(tx: Tx, order: OpenOrder, now: datetime) -> None:
 
 
 def end_held(tx: Tx, servers: Collection[ServerId], message: str, now: datetime) -> None:
-    """Mark the held orders for these servers as failed, except orders to destroy.
+    """Mark the held orders for these servers as failed, except orders to destroy the servers.
 
     The remains of a failed server must still be destroyed.
     """

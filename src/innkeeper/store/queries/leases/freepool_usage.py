@@ -1,7 +1,7 @@
 """Records of how long hosts were in the freepool, and how long reservations had them.
 
-A period has no end until the host is returned. Holds are about the present and the future.
-Periods are about the past, and outlive the host and the lease.
+Each record is a period, which has no end until the host is returned. Holds are about the present
+and the future. Periods are about the past, and outlive the host and the lease.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def set_units(tx: Tx, reservation: int, host: int, units: int) -> None:
 
 
 def activate(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
-    """Record that holds of a reservation on these hosts were handed over to the reservation."""
+    """Record that the held units on these hosts were handed over to the reservation."""
     those = holds.update().where(holds.c.reservation_id == reservation, holds.c.host_id.in_(IDS))
     by_ids.run(tx, those.values(is_active=True), host_ids)
 

@@ -121,7 +121,7 @@ def _pairs(tx: Tx, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> set[tuple[
 
 
 def orphans(tx: Tx) -> list[tuple[str, str]]:
-    """Return aggregates of these kinds that have no host flavor or pcloud any more.
+    """Return aggregates whose host flavor or pcloud does not exist any more.
 
     The rows are (aggregate's name, kind).
     """

@@ -45,7 +45,7 @@ def routings_without_pod(tx: Tx) -> Rows:
 def begun_before(tx: Tx, at: datetime) -> Rows:
     """Return resources whose creation began before ``at`` and that no pod has confirmed.
 
-    The rows
+    The rows are (id, resource type, project id, pod name).
     """
     each = pod_routings.c
     columns = (each.id, each.resource_type, each.project_id, pods.c.pod_name)

@@ -15,8 +15,8 @@ from innkeeper.store.transactions import Tx
 _C = pod_routings.c
 _NUMBER = sa.func.coalesce(_C.number, 1)
 _IS_THERE = ~_C.top_id.startswith(MAY_TAKE)
-"""The condition that a routing is of a resource. Some routings are only notes that another project
-may still take over a volume."""
+"""The condition that a routing belongs to a resource. Some routings are only notes that another
+project may still take over a volume."""
 
 
 def _sum(value: Any, *conditions: Any) -> sa.ColumnElement[Any]:

@@ -43,7 +43,10 @@ def unbacked(tx: Tx) -> Rows:
 
 
 def without_volume(tx: Tx) -> Rows:
-    """Return consumers of the type of volumes whose volume does not exist, as rows of (uuid,)."""
+    """Return consumers with the consumer type of volumes, if no volume has their uuid.
+
+    The rows are (uuid,).
+    """
     query = (
         sa.select(consumers.c.uuid)
         .outerjoin(volumes, volumes.c.uuid == consumers.c.uuid)

@@ -71,7 +71,7 @@ def set_state(
 
 
 def decide(tx: Tx, uuids: Collection[str]) -> int:
-    """Record that the boot batch of these servers is decided: this zone keeps or undoes it.
+    """Record that this zone has decided to keep or to undo the boot batch of these servers.
 
     Returns the number of servers whose batch was undecided before.
     """
