@@ -85,7 +85,7 @@ def spend(tx: Tx, hop_id: str, expires_at: datetime) -> None:
     try:
         _SPEND.run(tx, [{"id": hop_id, "expires_at": expires_at}])
     except sa.exc.IntegrityError as error:
-        raise AlreadyExists("The id of the request was used.") from error
+        raise AlreadyExists("The id of the request was used before.") from error
 
 
 def is_spent(tx: Tx, hop_id: str) -> bool:
