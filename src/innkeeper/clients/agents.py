@@ -58,7 +58,7 @@ class AgentApi:
     def take_work(self, agent_id: str, after: int, wait_s: float) -> list[dict[str, Any]]:
         """Return orders with ids above ``after``.
 
-        If there is none, wait up to ``wait_s`` seconds for the first one.
+        If there are no such orders, wait up to ``wait_s`` seconds for the first order.
         """
         path = f"/os-agents/{agent_id}/work"
         body = {"after": after, "wait_s": wait_s}

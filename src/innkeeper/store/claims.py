@@ -3,12 +3,11 @@
 Source: the seed document *Resource Providers*, "compare and update". The statement in the document
 lacks ``id = ?``. Without this condition, it would update every provider at the given generation.
 
-Always true: allocations are inserted only in a transaction that also advances each of their
-providers from the generation at which the claimant checked capacity. Two transactions cannot
-advance a provider from the same generation: the later transaction updates no row, or its commit
-fails. Also, no claim leaves a provider over its capacity, because the sums are checked again after
-all writes. At that time, the update has locked the providers' rows, so the sums include all other
-claims.
+Always true: a transaction that inserts allocations also advances their providers, from the
+generations at which the claimant checked capacity. Two transactions cannot advance a provider from
+the same generation: the later transaction updates no row, or its commit fails. Also, no claim
+leaves a provider over its capacity, because the sums are checked again after all writes. At that
+time, the update has locked the providers' rows, so the sums include all other claims.
 
 May be false: that a claim is written if its generations matched when this transaction read them.
 Write transactions normally run one after the other, so no other transaction commits between the
@@ -144,8 +143,8 @@ def commit_together(
     claims. The claims may take the released amounts again, even if a provider is over its capacity.
 
     Raises :class:`Overtaken` after a conflict with a concurrent transaction, or if a provider would
-    exceed its capacity. Some rows are already written then, and could overcommit a provider. So the
-    caller must roll back the whole transaction, or the savepoint of its step.
+    exceed its capacity. At that time, some rows are already written, and could overcommit a
+    provider. So the caller must roll back the whole transaction, or the savepoint of its step.
     """
     writing = _begin(tx, claims, are_read_here=are_read_here)
     outcomes: list[Refusal | None] = []

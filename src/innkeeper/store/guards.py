@@ -1,8 +1,7 @@
 """The guards against overcommitted providers, and against build plans that are carried out twice.
 
-Only tests switch them off. The simulations of many writers and of trees of zones must fail if a
-guard is missing. To test this, they build a :class:`Store` with fewer guards. No setting switches a
-guard off.
+Only tests switch guards off: they build a :class:`Store` with fewer guards, and check that the
+simulations of many writers and of trees of zones then fail. No setting switches a guard off.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Schema upgrades, and the standard names of resource classes and traits.
 
 Always true: a program never changes a schema that is newer than the program, and uses such a schema
-only if it is marked as compatible. Each step names the revision of the oldest programs that may use
-the schema after it (``compatible_since``). The database stores the newest of these revisions, so
-that older programs can check it.
+only if the schema is marked as compatible with the program. Each step names the revision of the
+oldest programs that may use the schema after it (``compatible_since``). The database stores the
+newest of these revisions, so that older programs can check whether they may use the schema.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def newest_revision() -> str:
 class SchemaStep:
     """One revision of the schema.
 
-    ``compatible_since`` is the revision of the oldest programs that may use it.
+    ``compatible_since`` is the revision of the oldest programs that may use the new schema.
     """
 
     revision: str

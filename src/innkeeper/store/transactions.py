@@ -6,8 +6,8 @@ error, the write is durable.
 May be false: that a write which raised an error was rolled back. After :class:`Doubtful`, the write
 may have been committed, because the connection was lost before the commit was confirmed. Every
 claim contains its consumer's id, so a retry can find the rows of the lost write. The retry must
-look for them in a write transaction, which waits until the lost transaction has ended. After every
-other error, nothing was committed.
+look for these rows in a write transaction, which waits until the lost transaction has ended. After
+every other error, nothing was committed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from innkeeper.store.backends.backend import LEAVES_CONNECTION, Backend, Engines
 from innkeeper.store.guards import Guards
 
 Tx = sa.Connection
-"""An open transaction. Rooms pass it as an argument, but only the store executes SQL on it."""
+"""An open transaction. Other packages pass it as an argument, but only the store executes SQL on
+it."""
 
 DATABASE_ERRORS = (sa.exc.SQLAlchemyError,)
 """Errors that end the whole transaction. No code within the transaction may catch them."""
@@ -98,8 +99,8 @@ class Store:
 
         Raises :class:`Unavailable` if the database cannot write at present. :class:`Unreachable`
         and :class:`Collided` may be retried at once. :class:`Busy` means a timeout while waiting
-        for other writers. After :class:`Doubtful`, the write may have been committed; after any
-        other error, it was not.
+        for other writers. After :class:`Doubtful`, the write may have been committed. After any
+        other error, nothing was committed.
         """
         notes: dict[str, set[str]] = {}
         is_committing = False

@@ -2,7 +2,7 @@
 
 Always true: only one write transaction is open on a server at a time. Each write transaction begins
 by incrementing the row of ``write_order``, and keeps the row lock until the commit. So the
-transaction sees what the previous writer committed, and ids are in commit order. If two nodes of a
+transaction sees the writes of the previous writer, and ids are in commit order. If two nodes of a
 cluster ever write concurrently, both change the row, and the later commit fails its certification.
 Each connection checks whether its server is a node of a cluster; see
 :mod:`innkeeper.store.backends.galera`.

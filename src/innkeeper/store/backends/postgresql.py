@@ -3,9 +3,9 @@
 Always true: an acknowledged write is on the disk of the primary and of the synchronous standby, if
 one exists. No transaction begins on a server in recovery, so no decision depends on a replica.
 
-Writers take an advisory lock before they read anything, and keep it until the commit. So they see
-what the previous writer committed, ids are in commit order, and READ COMMITTED is sufficient.
-Readers take no lock. REPEATABLE READ gives them a consistent snapshot.
+Writers take an advisory lock before they read anything, and keep it until the commit. So each
+writer sees the writes of the previous writer, ids are in commit order, and READ COMMITTED is
+sufficient. Readers take no lock. REPEATABLE READ gives them a consistent snapshot.
 """
 
 from __future__ import annotations

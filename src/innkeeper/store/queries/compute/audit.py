@@ -62,9 +62,9 @@ _HELD_BY_SERVERS = (
 
 
 def held_elsewhere(tx: Tx) -> Rows:
-    """Return servers that have allocations on other hosts, as rows of (uuid, number of them).
+    """Return servers that have allocations on other hosts.
 
-    Allocations on pools are left out.
+    Allocations on pools are left out. The rows are (uuid, number of allocations).
     """
     elsewhere = (servers.c.provider_id != allocations.c.resource_provider_id) & (
         resource_providers.c.can_host == 1

@@ -80,8 +80,8 @@ _MOVED = sa.select(sa.func.max(migrations.c.updated_at)).where(
     migrations.c.source_host == hosts.c.name
 )
 # A server that was shelved has neither a host nor a migration, so the orders on the host are read.
-# The order with the highest id is read. It may not be the one that ended last, but the times differ
-# little, and finding the last one would need a scan of all orders.
+# The order with the highest id is taken instead of the order that ended last. The latter would need
+# a scan of all orders, and the times differ little.
 _CARRIED_OUT = (
     sa.select(work_orders.c.updated_at)
     .where(work_orders.c.agent_id == hosts.c.agent_id)

@@ -57,7 +57,7 @@ def candidates(tx: Tx, *, after: int, most: int) -> list[int]:
 
 
 def with_used_hosts(tx: Tx, rows: Collection[int]) -> set[int]:
-    """Return those leases in ``rows`` that have a whole host with allocations on it."""
+    """Return the leases in ``rows`` that have a whole host with allocations on it."""
     return {lease for (lease,) in by_ids.rows(tx, _USED_HOSTS, rows)}
 
 

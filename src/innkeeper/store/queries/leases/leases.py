@@ -268,7 +268,10 @@ def due(tx: Tx, kind: str, now: datetime, most: int) -> list[str]:
 
 
 def move_event(tx: Tx, event: LeaseEvent, state: str, now: datetime) -> bool:
-    """Change the state of an event. Returns False if the state was no longer that of ``event``."""
+    """Change the state of an event.
+
+    Returns False if the event was no longer in the state of ``event``.
+    """
     values = {"event": event.uuid, "seen": event.state, "new": state, "now": now}
     return _MOVE_EVENT.run(tx, [values]) == 1
 

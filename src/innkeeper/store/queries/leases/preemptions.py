@@ -127,7 +127,7 @@ def _on(tx: Tx, host_ids: Iterable[int]) -> Sequence[Any]:
 
 
 def hosts_with(tx: Tx, host_ids: Collection[int]) -> set[int]:
-    """Return those hosts in ``host_ids`` that have a preemptible server.
+    """Return the hosts in ``host_ids`` that have a preemptible server.
 
     Hosts that a preemptible server is migrating from or to count too.
     """

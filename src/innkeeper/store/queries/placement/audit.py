@@ -155,7 +155,7 @@ def invalid_inventories(tx: Tx) -> Rows:
 
 
 def missing_changes(tx: Tx, only: Only = None) -> Rows:
-    """Return providers whose generation differs from the last one in the change feed.
+    """Return providers whose generation differs from their last generation in the change feed.
 
     The rows are (provider's uuid, id, generation, last generation in the feed).
     """

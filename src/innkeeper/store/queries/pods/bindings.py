@@ -48,7 +48,7 @@ def add(tx: Tx, binding: PodBinding) -> None:
 
 
 def end(tx: Tx, binding_id: int, reason: str, at: datetime) -> bool:
-    """End a binding. Return whether it was active until now."""
+    """End a binding. Return whether the binding was active until now."""
     query = pod_bindings.update().where(_C.id == binding_id).where(_C.ended_at.is_(None))
     values = {"ended_at": at, "end_reason": reason, "active_key": None}
     return tx.execute(query, values).rowcount == 1

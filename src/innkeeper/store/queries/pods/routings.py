@@ -202,7 +202,7 @@ def has_type(tx: Tx, type_uuid: str) -> bool:
 
 
 def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]:
-    """Return the row ids of the pods with resources of a project; ``None`` means any project.
+    """Return the row ids of the pods with resources of a project, or of any project for ``None``.
 
     Routings that no pod has confirmed do not count.
     """
@@ -226,7 +226,7 @@ def homes(
 
 
 def _without(sign: str, ids: Iterable[str]) -> list[str]:
-    """Return those ids that do not contain ``sign``.
+    """Return the ids that do not contain ``sign``.
 
     Pods may list any text as an id. For example, PostgreSQL refuses a query with a NUL in an id.
     """
