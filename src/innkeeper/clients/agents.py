@@ -21,8 +21,7 @@ REPORT_TIMEOUT_S = 60.0
 """The timeout of a report. The service needs long to store a report of 500 hosts, and longer while
 other agents send reports too."""
 POLL_EXTRA_S = 10.0
-"""The agent waits this much longer for a long poll than the service may take to answer.
-"""
+"""The timeout of a long poll is longer by this than the time in which the service must answer."""
 CONNECTIONS_MAX = 8
 API = "/v2.1"
 REFUSALS: Mapping[int, type[Refusal]] = {400: Invalid, 404: NotFound, 409: Conflict, 413: TooLarge}
@@ -59,7 +58,7 @@ class AgentApi:
     def take_work(self, agent_id: str, after: int, wait_s: float) -> list[dict[str, Any]]:
         """Return orders with ids above ``after``.
 
-        If there is none, wait up to ``wait_s`` seconds for the first one.
+        If there are no such orders, wait up to ``wait_s`` seconds for the first order.
         """
         path = f"/os-agents/{agent_id}/work"
         body = {"after": after, "wait_s": wait_s}

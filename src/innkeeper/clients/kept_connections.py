@@ -4,8 +4,8 @@ Always true: an answer is read up to its maximum size and no further. Redirects 
 connection is used again only after an answer that arrived whole. The caller limits the time of a
 request, and the number of requests at once.
 
-A plan asks each child zone once, and a door (the gateway to pods) asks a pod for each request of a
-user. So the client's own use of the processor matters, and this client does only what it must.
+This client is used often: once per child zone for each planned boot, and once for each user's
+request that the door (the gateway to pods) forwards to a pod. So it must use little CPU time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ KEPT_OPEN_S = 4.0
 """The time for which an idle connection is kept. It is shorter than the time after which servers
 close idle connections, which is often five seconds."""
 LENGTHS = frozenset({"content-length", "transfer-encoding"})
-"""The headers that say where the answer ends. Without them, it ends with the connection."""
+"""The headers that say where the answer ends. Without them, the answer ends when the connection is
+closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class WireRequest:
 
 @dataclass(frozen=True, slots=True)
 class WireAnswer:
-    """An answer: any status below 600, with lower-case names of headers."""
+    """An answer with any status below 600. The names of its headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -83,7 +84,7 @@ class ServiceWire(Protocol):
 
 
 class KeptConnections:
-    """Carries requests to services. ``owner`` is the id of the service that is asked."""
+    """Keeps connections open between requests; see :class:`ServiceWire`."""
 
     def __init__(self, trusted: ssl.SSLContext | None = None) -> None:
         # The CA bundle is read at the first use, because most of these objects never send anything.
@@ -252,7 +253,7 @@ class _Coming:
 
     def on_message_begin(self) -> None:
         if self.is_whole:
-            raise httptools.HttpParserError("there is an answer that nobody asked for")
+            raise httptools.HttpParserError("the service sent an answer without a request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.head_bytes += len(name) + len(value)

@@ -1,7 +1,7 @@
 """Asks an operator's service whether to allow new or changed leases; reports ends of leases.
 
-Source: the external filter of Blazar. Always true: every request has a deadline. The client takes
-at most a short message from an answer. The client is thread-safe.
+Source: the external filter of Blazar. Always true: every request has a deadline. From an answer,
+the client uses at most a short message. The client is thread-safe.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ LOG = structlog.get_logger("innkeeper.leases")
 CREATE, UPDATE, END = "check-create", "check-update", "on-end"
 """The paths of the requests about a new lease, a changed lease and the end of a lease."""
 MESSAGE_MAX = 400
-"""A client gets at most this many characters of the service's message."""
+"""At most this many characters of the service's message are shown to API clients."""
 CONNECTIONS_MAX = 8
 
 
 class CheckVerdict(Enum):
-    """The verdict of the service. ``UNKNOWN`` means that it gave no usable answer."""
+    """The verdict of the service. ``UNKNOWN`` means that the service gave no usable answer."""
 
     ALLOWED = "allowed"
     DENIED = "denied"

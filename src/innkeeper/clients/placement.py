@@ -95,7 +95,10 @@ class PlacementApi:
 
     @property
     def url(self) -> str:
-        """The given URL, or else the URL in the catalog. Raises :class:`Invalid` without a URL."""
+        """The given URL, or else the URL in the catalog.
+
+        Raises :class:`Invalid` if both are missing.
+        """
         if self._url is None:
             try:
                 found = self._login.service_url("placement")

@@ -44,7 +44,7 @@ class PodLogin:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The key of the token that all logins to this project of the pod share."""
+        """The key of a cached token. All logins to the same project of a pod share the token."""
         return self.uuid, self.project_domain, self.project_name
 
 

@@ -90,7 +90,7 @@ BELIEVED = timedelta(seconds=5)
 failed logins."""
 REFUSED = "the pod refuses user, password or project"
 WireOf = Callable[[], ServiceWire]
-"""A function that makes the object with the connections of one event loop to all pods."""
+"""A function that makes a :class:`ServiceWire`. Each event loop needs its own."""
 IMAGE, IDENTITY = "image", "identity"
 """Types of services. The service ``IDENTITY`` has the address to which logins are sent."""
 
@@ -108,7 +108,10 @@ def body_of(answer: PodAnswer) -> dict[str, object]:
 
 @dataclass(slots=True)
 class _Known:
-    """The locks of one pod. They limit the requests at once, and allow one login at a time."""
+    """The locks of one pod.
+
+    They limit the number of concurrent requests, and allow one login at a time.
+    """
 
     turns: asyncio.Semaphore
     logging_in: asyncio.Lock
@@ -194,7 +197,7 @@ class PodClient:
     async def session(
         self, login: PodLogin, timeout_s: float, *, is_sure: bool = False
     ) -> PodSession:
-        """Return the session of a login, which may be a kept one. Raises :class:`PodSilent`.
+        """Return a session for a login. The session may be cached. Raises :class:`PodSilent`.
 
         ``is_sure`` says that the login is known to work now. An earlier refusal of the login is
         then forgotten.
@@ -257,7 +260,7 @@ class PodClient:
             return session
 
     def _kept(self, login: PodLogin) -> PodSession | None:
-        """Return the session of an earlier login, if it is usable for a while."""
+        """Return the cached session of this login, unless it is missing or expires soon."""
         used, session = self.sessions.get(login.key, (None, None))
         if session is None or used != login or session.expires_at <= self._clock() + EARLY:
             return None

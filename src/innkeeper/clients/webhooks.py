@@ -34,9 +34,9 @@ class Webhook:
     def post(self, delivery: str, body: bytes, timestamp: int) -> str | None:
         """Post a JSON body.
 
-        Return the reason why the receiver did not accept the body, or ``None`` if it did.
-        ``delivery`` is the id of the message: it stays the same when the message is posted again.
-        ``timestamp`` is the present time in seconds since 1970.
+        Return the reason why the receiver did not accept the body, or ``None`` if the body was
+        accepted. ``delivery`` is the id of the message: it stays the same when the message is
+        posted again. ``timestamp`` is the present time in seconds since 1970.
         """
         headers = {
             "content-type": "application/json",

@@ -66,8 +66,8 @@ class ZoneWire(Protocol):
     async def exchange(self, child: ChildZone, signed: SignedRequest) -> ZoneAnswer:
         """Send a request, and return the whole answer.
 
-        Raises :class:`NotSent`, :class:`NoAnswer`, and :class:`ZoneSilent` for an answer that is
-        too large.
+        Raises :class:`NotSent` or :class:`NoAnswer`. If the answer is too large, raises
+        :class:`ZoneSilent`.
         """
 
     async def forget(self, child: ChildZone) -> None:

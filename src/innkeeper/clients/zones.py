@@ -36,7 +36,7 @@ from innkeeper.domain.ids import IdSource
 from innkeeper.domain.zone_tree import ChildZone, TreeRequest
 
 ANSWER_BYTES_LEAST = 64 * 2**10
-"""The lower bound of the maximum size of an answer: every answer may have this many bytes."""
+"""Every answer may have at least this many bytes, even if the request is for few things."""
 VERSION_ENDING = "/v2.1"
 WORDS_MAX = 200
 
@@ -67,7 +67,7 @@ class ZoneRequest:
 
 
 def bytes_of(count: int, each: int) -> int:
-    """Return the maximum size of an answer about ``count`` things of ``each`` bytes."""
+    """Return the maximum size of an answer that lists ``count`` things of ``each`` bytes."""
     return min(ANSWER_BYTES_LEAST + count * each, ANSWER_BYTES_MAX)
 
 

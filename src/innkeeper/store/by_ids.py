@@ -29,9 +29,9 @@ def parts(ids: Iterable[T]) -> Iterator[list[T]]:
 
 
 def rows(tx: Tx, query: sa.Select[Any], ids: Iterable[Any]) -> list[Any]:
-    """Return all rows of a query with these ids in place of :data:`IDS`.
+    """Return all rows of a query, in which ``ids`` replace the placeholder :data:`IDS`.
 
-    Many ids are split into groups. A query sorts and aggregates only within each group.
+    Many ids are split into several queries. Each query sorts and aggregates only its own rows.
     """
     found: list[Any] = []
     for part in parts(ids):
@@ -41,13 +41,16 @@ def rows(tx: Tx, query: sa.Select[Any], ids: Iterable[Any]) -> list[Any]:
 
 
 def narrowed(tx: Tx, query: sa.Select[Any], column: sa.ColumnElement[Any], only: Only) -> Rows:
-    """Return those rows of a query whose ``column`` has a value in ``only``."""
+    """Return the rows of a query whose ``column`` has a value in ``only``.
+
+    If ``only`` is ``None``, return all rows.
+    """
     if only is None:
         return list(tx.execute(query).all())
     return rows(tx, query.where(column.in_(IDS)), only)
 
 
 def run(tx: Tx, statement: sa.Update | sa.Delete, ids: Iterable[Any]) -> None:
-    """Execute a statement with these ids in place of :data:`IDS`."""
+    """Execute a statement, in which ``ids`` replace the placeholder :data:`IDS`."""
     for part in parts(ids):
         tx.execute(statement, {"ids": part})

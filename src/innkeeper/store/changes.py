@@ -36,8 +36,8 @@ SERVERS_ONLY = -2
 reader that does not count servers may skip such a change."""
 
 PRUNED_MAX = 10_000
-"""The maximum number of ids that one transaction prunes, since other writers wait for it. A range
-of ids is deleted faster than single rows: in less than 10 milliseconds."""
+"""The maximum number of ids that one transaction prunes. Other writers wait for less than 10
+milliseconds, because a range of ids is deleted faster than single rows."""
 
 
 class Change(NamedTuple):
@@ -111,7 +111,7 @@ def add_servers_only(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> 
 
 
 def amounts(taken: str) -> dict[ClassId, int]:
-    """Parse :attr:`Change.taken`."""
+    """Parse the text in :attr:`Change.taken`."""
     found: dict[ClassId, int] = _DECODER.decode(taken)
     return found
 
@@ -136,7 +136,8 @@ def after(tx: Tx, last: Bookmark, most: int = _WITHOUT_LIMIT) -> list[Change] | 
     """Return up to ``most`` rows after ``last``, ordered by id.
 
     Returns ``None`` if rows may be missing, because row ``last`` no longer exists or is a different
-    change. After :data:`BEGINNING`, rows may be missing if the feed has rows, but no row 1.
+    change. If ``last`` is :data:`BEGINNING`, rows are missing if the oldest row of the feed is not
+    row 1.
     """
     rows = [Change(*row) for row in _FROM.rows(tx, {"first": last.id, "most": most + 1})]
     if last == BEGINNING:
@@ -151,13 +152,13 @@ _NEWEST = sa.select(changes.c.id, changes.c.created_at).order_by(changes.c.id.de
 
 
 def newest(tx: Tx) -> Bookmark:
-    """Return the bookmark of a reader that has read everything."""
+    """Return the bookmark of the newest row, or :data:`BEGINNING` if the feed is empty."""
     row = tx.execute(_NEWEST).first()
     return BEGINNING if row is None else Bookmark(ChangeId(row[0]), row[1])
 
 
 def prune(tx: Tx, before: datetime, kept_max: int) -> int:
-    """Delete rows from the beginning; return the number of deleted rows.
+    """Delete the oldest rows of the feed. Return the number of deleted rows.
 
     Deletes all rows up to the last row that was written before ``before``. Deletes further rows
     until at most ``kept_max`` ids remain. Never deletes the newest row, and stops after

@@ -1,13 +1,13 @@
 """Write claims by compare-and-update. Only this module adds allocations and advances generations.
 
-Source: the seed *Resource Providers*, "compare and update". The seed's statement lacks ``id = ?``;
-as printed, it would update every provider that happens to be at the given generation.
+Source: the seed document *Resource Providers*, "compare and update". The statement in the document
+lacks ``id = ?``. Without this condition, it would update every provider at the given generation.
 
-Always true: allocations are inserted only in a transaction that also advances each of their
-providers from the generation at which the claimant checked capacity. Two transactions cannot
-advance a provider from the same generation: the later transaction updates no row, or its commit
-fails. Also, no claim leaves a provider over its capacity, because the sums are checked again after
-all writes. By then the update has locked the providers' rows, so the sums include all other claims.
+Always true: a transaction that inserts allocations also advances their providers, from the
+generations at which the claimant checked capacity. Two transactions cannot advance a provider from
+the same generation: the later transaction updates no row, or its commit fails. Also, no claim
+leaves a provider over its capacity, because the sums are checked again after all writes. At that
+time, the update has locked the providers' rows, so the sums include all other claims.
 
 May be false: that a claim is written if its generations matched when this transaction read them.
 Write transactions normally run one after the other, so no other transaction commits between the
@@ -133,18 +133,18 @@ def commit_together(
     :class:`ProviderChanged` means: read again and retry. :class:`ConcurrentUpdate` means that a
     consumer is not at the generation in its claim.
 
-    Each accepted claim advances the generations of its providers. The ``seen`` of the later claims
-    must contain the advanced generations. After a rejected claim, later claims on its providers are
-    rejected too, since they assume a generation that was not written and may be reused.
+    Each accepted claim advances the generations of its providers. If several claims are on one
+    provider, the ``seen`` of each claim must contain the generation after the earlier claims. If a
+    claim is rejected, all later claims on its providers are rejected too, because the generation in
+    their ``seen`` is never written.
 
     ``are_read_here`` states that this transaction has already read the generations of the providers
     and consumers. ``given_back`` lists the allocations that this transaction released for these
-    claims. The claims may take these amounts again, even if a provider is over its capacity.
+    claims. The claims may take the released amounts again, even if a provider is over its capacity.
 
     Raises :class:`Overtaken` after a conflict with a concurrent transaction, or if a provider would
-    exceed its capacity. By then, some rows are written, and allocations with a stale generation
-    could overcommit a provider. So the caller must roll back the whole transaction, or the
-    savepoint of its step. The other claims of the batch are retried one by one.
+    exceed its capacity. At that time, some rows are already written, and could overcommit a
+    provider. So the caller must roll back the whole transaction, or the savepoint of its step.
     """
     writing = _begin(tx, claims, are_read_here=are_read_here)
     outcomes: list[Refusal | None] = []
@@ -319,8 +319,9 @@ def advance(
 ) -> dict[ProviderId, Generation]:
     """Advance the generation of each provider in ``seen``; return the new generations.
 
-    For writes without a claim: inventories, traits, aggregates. Raises :class:`ProviderChanged` for
-    the first provider at another generation. The caller must then roll back.
+    This is for changes of inventories, traits and aggregates, which write no claim. Raises
+    :class:`ProviderChanged` for the first provider at another generation. The caller must then roll
+    back.
     """
     current = _read_generations(tx, seen)
     for provider_id, generation in seen.items():
@@ -362,9 +363,9 @@ def _update_all(tx: Tx, statement: Prepared, rows: list[dict[str, Any]]) -> None
 def release(tx: Tx, uuids: Sequence[ConsumerUuid], now: datetime) -> list[Freed]:
     """Delete these consumers with their allocations, and return the allocations.
 
-    Unknown consumers are ignored, so a release is idempotent. As with Placement's
-    ``DELETE /allocations``, generations do not advance. A claim that was decided before the release
-    saw less free capacity than there is, never more.
+    Unknown consumers are ignored, so a release is idempotent. As with Placement's ``DELETE
+    /allocations``, generations do not advance. This is safe: a claim that was decided before the
+    release can only underestimate the free capacity.
     """
     freed = _held(tx, uuids)
     by_ids.run(tx, _DELETE_ALLOCATIONS, uuids)

@@ -61,7 +61,10 @@ def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
 
 
 def demand_earlier(target: Path) -> None:
-    """Raise :class:`Conflict` if ``target`` is no SQLite database, and so must not be replaced."""
+    """Raise :class:`Conflict` unless ``target`` is a SQLite database.
+
+    Otherwise, a backup could replace a file of another kind.
+    """
     if not _is_database(target):
         raise Conflict(f"{target} exists and is not an earlier backup. Choose another file.")
 
@@ -128,7 +131,7 @@ def restore(source: Path, target: Path, kept: Path) -> bool:
         _remove(kept)
         if not _shows_damage(error):
             raise
-        # A damaged file cannot be copied, and SQLite does not show whether it is in use.
+        # A damaged file cannot be copied, and SQLite cannot tell whether the file is in use.
         with _locked(target):
             save(source, target, lambda _: _move(target, kept))
     return True

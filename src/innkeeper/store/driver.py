@@ -3,8 +3,8 @@
 For each statement, SQLAlchemy makes an execution context and a result, which takes ten times as
 long as a small statement in SQLite. The connection and its transaction remain SQLAlchemy's.
 
-Always true: errors are those that SQLAlchemy would raise, and contain no parameters. After a lost
-connection, the connection does not return to its pool.
+Always true: errors are those that SQLAlchemy would raise, and contain no parameters. A lost
+connection does not return to its pool.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def execute(tx: sa.Connection, text: str, values: Any = None) -> DBAPICursor:
     raw = tx.connection.dbapi_connection
     assert raw is not None, "the connection of an open transaction"
     try:
-        # On a closed connection, this already fails.
+        # This call already fails if the connection is closed.
         cursor = raw.cursor()
         if values is None:
             cursor.execute(text)
@@ -38,7 +38,7 @@ def execute(tx: sa.Connection, text: str, values: Any = None) -> DBAPICursor:
 
 
 def execute_many(tx: sa.Connection, text: str, values: Sequence[Any]) -> DBAPICursor:
-    """Execute a statement once for each of the values, like :func:`execute`."""
+    """Execute a statement once for each item of ``values``, like :func:`execute`."""
     raw = tx.connection.dbapi_connection
     assert raw is not None, "the connection of an open transaction"
     try:
@@ -50,7 +50,7 @@ def execute_many(tx: sa.Connection, text: str, values: Sequence[Any]) -> DBAPICu
 
 
 def _known(tx: sa.Connection, raw: DBAPIConnection, error: Any, text: str) -> sa.exc.DBAPIError:
-    """Convert a driver's error to SQLAlchemy's class with the same DB-API name."""
+    """Convert a driver's error to the SQLAlchemy error with the same DB-API name."""
     if tx.dialect.is_disconnect(error, raw, None):
         # The connection must not return to the pool.
         tx.invalidate(error)

@@ -1,8 +1,7 @@
-"""The guards that keep claims from overcommitting a provider, and entries from being used again.
+"""The guards against overcommitted providers, and against build plans that are carried out twice.
 
-Only tests switch them off. The simulations of many writers and of trees of zones must fail if a
-guard is missing. To test this, they build a :class:`Store` with fewer guards. No setting switches a
-guard off.
+Only tests switch guards off: they build a :class:`Store` with fewer guards, and check that the
+simulations of many writers and of trees of zones then fail. No setting switches a guard off.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ class Guards:
     ``turns``: write transactions run one after the other (see the backends). ``generations``: a
     claim is written only if its providers are at the generations that the claimant saw.
     ``capacity``: no claim leaves a provider over its capacity. ``single_use``: an entry of a build
-    plan makes at most one server, and never a server that the zone parent gave up.
+    plan makes at most one server. It never makes a server that the zone parent has given up.
     """
 
     turns: bool = True

@@ -66,7 +66,8 @@ class Listener:
             try:
                 return self._ahead + number(self._connection, self._topic)
             except sa.exc.SQLAlchemyError:
-                # The server may have restarted. A read on a new connection shows if it answers.
+                # The server may have restarted. A read on a new connection shows whether the server
+                # answers.
                 self.close()
                 self._ahead += FAR
         with self._store.read() as tx:

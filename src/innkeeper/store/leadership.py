@@ -26,7 +26,7 @@ class Leader:
     """The leader of one term. ``beat`` grows as long as the leader lives.
 
     ``holder`` is the random id of the process, and is empty after the leader has resigned.
-    ``address`` says how other processes reach it.
+    ``address`` is the address at which other processes reach it.
     """
 
     term: int

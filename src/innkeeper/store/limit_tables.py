@@ -1,4 +1,4 @@
-"""Access to tables of the limits that operators set for projects, by project and resource."""
+"""Access to the tables of project limits: one limit for each project and resource."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LimitTable:
         self._set = PreparedForIds(sa.select(*columns).where(table.c.project_id.in_(IDS)))
 
     def of_projects(self, tx: Tx, projects: Collection[str]) -> dict[str, dict[str, int]]:
-        """Return the limits of these projects that override the defaults, by resource."""
+        """Return the limits that operators set for these projects, by project and resource."""
         found: dict[str, dict[str, int]] = {project: {} for project in projects}
         for project_id, resource, limit in self._set.rows(tx, found):
             found[project_id][resource] = limit
@@ -38,7 +38,10 @@ class LimitTable:
         tx.execute(self._table.insert(), rows)
 
     def delete(self, tx: Tx, project_id: str, resources: Collection[str] | None = None) -> None:
-        """Reset a project's limits for these resources to the defaults; ``None`` resets all."""
+        """Delete a project's limits for these resources, or all its limits for ``None``.
+
+        Afterwards, the defaults apply.
+        """
         statement = self._table.delete().where(self._table.c.project_id == project_id)
         if resources is not None:
             statement = statement.where(self._table.c.resource.in_(sorted(resources)))

@@ -51,7 +51,7 @@ _OVERFULL = PreparedForIds(
 
 
 def exceeded(tx: Tx, gains: Gains) -> list[tuple[ProviderId, ClassId]]:
-    """Return the inventories that a batch added to and that now exceed their capacity."""
+    """Return the inventories with a positive gain whose usage now exceeds their capacity."""
     gained = {key for key, amount in gains.items() if amount > 0}
     found = _OVERFULL.rows(tx, sorted({provider_id for provider_id, _ in gained}))
     return sorted({(provider_id, class_id) for provider_id, class_id in found} & gained)

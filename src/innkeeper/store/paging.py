@@ -28,7 +28,7 @@ def ordered(query: sa.Select[Any], keys: Sequence[SortKey]) -> sa.Select[Any]:
 
 
 def rows_after(keys: Sequence[SortKey], values: Sequence[Any]) -> sa.ColumnElement[bool]:
-    """Return the condition for rows after the row with these ``values`` in the keys' columns.
+    """Return the condition for the rows after the row whose sort keys have these ``values``.
 
     For two keys: ``a >= :a AND (a > :a OR (a = :a AND b > :b))``.
     """

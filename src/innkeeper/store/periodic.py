@@ -1,8 +1,8 @@
 """Periodic tasks that processes with the same database share. Each time, one process does the work.
 
-Always true: a process takes its turn in the transaction of the work. So if the work fails, the next
-process takes the turn. A task may instead belong to one process for longer. The process must extend
-its turn regularly, or it loses the turn.
+Always true: a process takes its turn in the transaction of the work. So if the work fails, the turn
+is rolled back too, and another process can take it. A task may instead belong to one process for
+longer. The process must extend its turn regularly, or it loses the turn.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MARK = (
 
 
 def is_due(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
-    """Return whether :func:`take_turn` would succeed now. This only reads."""
+    """Return whether :func:`take_turn` would succeed now. Writes nothing."""
     last = tx.execute(_LAST, {"named": name}).scalar()
     return last is None or abs(now - last) >= timedelta(seconds=EARLY * period_s)
 
@@ -55,7 +55,7 @@ def take_turn(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
 
 
 def is_open(tx: Tx, name: str, mine: datetime | None, lapse_s: float, now: datetime) -> bool:
-    """Return whether :func:`hold_turn` would succeed now. This only reads."""
+    """Return whether :func:`hold_turn` would succeed now. Writes nothing."""
     last = tx.execute(_LAST, {"named": name}).scalar()
     return last is None or last == mine or abs(now - last) >= timedelta(seconds=lapse_s)
 

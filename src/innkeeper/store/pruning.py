@@ -1,7 +1,7 @@
 """Deletes rows that are no longer needed, a bounded number per transaction.
 
-Always true: one call deletes at most :data:`ROWS_MAX` rows, however many are due. To delete all of
-them, call again in another transaction, until nothing is deleted.
+Always true: one call deletes at most :data:`ROWS_MAX` rows. To delete all rows that are due, call
+again in another transaction, until nothing is deleted.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def columns(
     but: Collection[str] = (),
     **others: sa.ColumnElement[Any],
 ) -> list[sa.ColumnElement[Any]]:
-    """Return the columns for the fields of a class, in the fields' order, without those in ``but``.
+    """Return a table's columns for the fields of a class, in order. Fields in ``but`` are left out.
 
     ``others`` contains the columns for fields that are not columns of the table.
     """
@@ -27,7 +27,10 @@ def columns(
 
 
 def values(record: Any, but: Collection[str] = ()) -> dict[str, Any]:
-    """Return the fields of a record by name, without those in ``but``. Values are not copied."""
+    """Return the fields of a record by name, except the fields in ``but``.
+
+    Values are not copied.
+    """
     return {name: getattr(record, name) for name in type(record).__match_args__ if name not in but}
 
 

@@ -1,8 +1,9 @@
 """Schema upgrades, and the standard names of resource classes and traits.
 
-Always true: a program never changes a schema that is newer than the program, and uses it only if
-the schema permits this. Each step names the oldest compatible programs (``compatible_since``). The
-database stores the strictest of these values, for programs that do not know the steps.
+Always true: a program never changes a schema that is newer than the program, and uses such a schema
+only if the schema is marked as compatible with the program. Each step names the revision of the
+oldest programs that may use the schema after it (``compatible_since``). The database stores the
+newest of these revisions, so that older programs can check whether they may use the schema.
 """
 
 from __future__ import annotations
@@ -60,7 +61,10 @@ def newest_revision() -> str:
 
 @dataclass(frozen=True, slots=True)
 class SchemaStep:
-    """One revision of the schema, and the oldest programs that may run with it."""
+    """One revision of the schema.
+
+    ``compatible_since`` is the revision of the oldest programs that may use the new schema.
+    """
 
     revision: str
     summary: str
@@ -149,7 +153,7 @@ def _pauses() -> Iterator[float]:
 
 
 def _is_up(store: Store) -> bool:
-    """Return whether no upgrade is needed, without blocking other writers."""
+    """Return whether the schema and the standard names are up to date. Blocks no other writers."""
     with store.read() as tx:
         if _is_of_newer(tx):
             return True

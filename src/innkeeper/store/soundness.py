@@ -1,6 +1,6 @@
-"""Invariants of the whole database, which belong to no single room.
+"""Invariants of the whole database, such as valid foreign keys.
 
-Databases enforce foreign keys, but a dump may be loaded without the checks. SQLite checks foreign
+Databases check foreign keys, but a dump can be loaded without these checks. SQLite checks foreign
 keys only on connections that enable the checks.
 """
 
@@ -69,7 +69,7 @@ OLDEST = frozenset(
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Yield a finding per broken foreign key, and one if the row that writers queue for is lost."""
+    """Yield a finding for each broken foreign key, and for a lost row of the writers' queue."""
     for key, reference in _references().items():
         count = tx.execute(sa.select(sa.func.count()).where(_is_lost(reference))).scalar_one()
         if count:

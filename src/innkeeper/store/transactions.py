@@ -6,8 +6,8 @@ error, the write is durable.
 May be false: that a write which raised an error was rolled back. After :class:`Doubtful`, the write
 may have been committed, because the connection was lost before the commit was confirmed. Every
 claim contains its consumer's id, so a retry can find the rows of the lost write. The retry must
-look for them in a write transaction, which waits until the lost transaction has ended. After every
-other error, nothing was committed.
+look for these rows in a write transaction, which waits until the lost transaction has ended. After
+every other error, nothing was committed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from innkeeper.store.backends.backend import LEAVES_CONNECTION, Backend, Engines
 from innkeeper.store.guards import Guards
 
 Tx = sa.Connection
-"""An open transaction. Rooms pass it as an argument, but only the store executes SQL on it."""
+"""An open transaction. Other packages pass it as an argument, but only the store executes SQL on
+it."""
 
 DATABASE_ERRORS = (sa.exc.SQLAlchemyError,)
 """Errors that end the whole transaction. No code within the transaction may catch them."""
@@ -72,7 +73,7 @@ class Store:
 
     @property
     def trouble(self) -> str | None:
-        """The problem of the database that made the last write fail, or ``None``."""
+        """The database problem that made the last write fail, or ``None``."""
         return None if self._trouble is None else self._trouble.value
 
     @contextmanager
@@ -98,8 +99,8 @@ class Store:
 
         Raises :class:`Unavailable` if the database cannot write at present. :class:`Unreachable`
         and :class:`Collided` may be retried at once. :class:`Busy` means a timeout while waiting
-        for other writers. After :class:`Doubtful`, the write may have been committed; after any
-        other error, it was not.
+        for other writers. After :class:`Doubtful`, the write may have been committed. After any
+        other error, nothing was committed.
         """
         notes: dict[str, set[str]] = {}
         is_committing = False
@@ -153,14 +154,14 @@ class Store:
 
 
 OF_OTHERS = frozenset({Trouble.COLLISION, Trouble.WAITED})
-"""Problems that other transactions cause, not the database."""
+"""Problems that are caused by other transactions, and not by the database itself."""
 DECIDED = frozenset({*OF_OTHERS, Trouble.FULL, Trouble.READ_ONLY})
 """If a commit fails with one of these problems, nothing was committed."""
 ANSWERS = (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError)
 
 
 def _leaves_open(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> bool:
-    """Return whether the commit may have happened although it raised this error."""
+    """Return whether the transaction may be committed although the commit raised this error."""
     return trouble not in DECIDED and not isinstance(error, ANSWERS)
 
 
@@ -201,7 +202,7 @@ def step(tx: Tx, name: str = "step") -> Iterator[None]:
     MariaDB forgets a savepoint when its name is used again.
     """
     driver.execute(tx, f"SAVEPOINT {name}")
-    # Kept, since the property of a lost connection raises.
+    # Read ``info`` once, because it raises an error after the connection is lost.
     facts = tx.info
     notes = facts.get(_NOTES, {})
     of_step: dict[str, set[str]] = {}

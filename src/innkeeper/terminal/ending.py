@@ -24,7 +24,7 @@ INTERRUPTED = 130
 
 
 def is_orphan(parent: int | None) -> bool:
-    """Return whether the process ``parent``, if given, is no longer this process's parent."""
+    """Return whether ``parent`` is given, and is no longer the parent of this process."""
     # A killed parent cannot notify its children, but the system gives them another parent.
     return parent is not None and os.getppid() != parent
 
@@ -44,7 +44,7 @@ def stop_with(parent: int, stop: Callable[[], object]) -> None:
 def end_on_signals() -> None:
     """End this process at once on a signal; must be called in the main thread.
 
-    This is for the start of a program, when there is no work to finish yet: the database rolls
+    Call this at the start of a program, when there is no work to finish yet. The database rolls
     back uncommitted changes. Later, :class:`Signals` replaces these handlers.
     """
     for each in SIGNALS:

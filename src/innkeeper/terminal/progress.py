@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
 Advance = Callable[[int], None]
-"""Reports that this many more parts are done."""
+"""A function that reports how many more parts are done."""
 LINES_PER_STEP = 10
 
 

@@ -29,8 +29,8 @@ class Address(NamedTuple):
 def split(url: str) -> tuple[sa.URL, list[Address]]:
     """Return the URL with only its first host, and the list of all addresses in order.
 
-    The list is empty if the URL has no host. Raises ``ValueError`` for an invalid URL; the error's
-    text contains no password.
+    The list is empty if the URL has no host. Raises ``ValueError`` for an invalid URL. The text of
+    the error contains no password.
     """
     found = _PARTS.fullmatch(url)
     if found is None:
@@ -51,7 +51,8 @@ def _address(text: str, at: str) -> Address:
     found = _HOST.fullmatch(text.strip())
     port = int(found["port"]) if found is not None and found["port"] else None
     if found is None or (port is not None and not 1 <= port <= PORT_MAX):
-        # Without an "@", the text may be a login whose password contains a "/".
+        # Without an "@", the text may be a user name and a password that contains a "/". So do not
+        # quote it.
         named = repr(text) if at else "The text after ://"
         raise ValueError(
             f"{named} in the database URL is not an address: use host:port, separated by commas."

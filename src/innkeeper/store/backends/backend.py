@@ -29,7 +29,7 @@ class Engines(NamedTuple):
 
 
 class Trouble(Enum):
-    """The meaning of a driver's error. The values are messages for the operator."""
+    """The problem that an error of the driver means. The values are messages for the operator."""
 
     COLLISION = "another transaction conflicted"
     WAITED = "the wait for other transactions timed out"
@@ -46,7 +46,7 @@ LEAVES_CONNECTION = frozenset({Trouble.GONE, Trouble.READ_ONLY, Trouble.CROWDED}
 
 
 class Backend(Protocol):
-    """A kind of database, with a queue for writers.
+    """A kind of database, in which writers wait in a queue.
 
     Always true: across all processes, only one write transaction is open at a time. Each write
     transaction sees everything that earlier ones committed.
@@ -62,7 +62,7 @@ class Backend(Protocol):
         busy_timeout_s: float,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
     ) -> Engines:
-        """Create both pools, with durable and isolated connections.
+        """Create the two pools. Commits are durable, and transactions are isolated.
 
         ``readers_max`` (at least one) limits the concurrent readers. Further readers wait for a
         connection, up to ``busy_timeout_s``. A process that hangs in a transaction blocks all
@@ -73,15 +73,15 @@ class Backend(Protocol):
     def begin_reading(self, tx: sa.Connection) -> None:
         """Begin a transaction that only reads.
 
-        The caller calls this method before all statements of the transaction.
+        Call this method before the first statement of the transaction.
         """
 
     def begin_writing(self, tx: sa.Connection, *, takes_turn: bool) -> None:
-        """Begin a transaction that writes: wait for the turn to write, and take it.
+        """Wait for the turn to write, and begin a transaction that writes.
 
         The turn ends when the connection is back in its pool. Only tests write without a turn; see
-        :mod:`innkeeper.store.guards`. Raises :class:`~innkeeper.domain.errors.Busy` on a timeout,
-        or SQLAlchemy's errors.
+        :mod:`innkeeper.store.guards`. Raises :class:`~innkeeper.domain.errors.Busy` on a timeout.
+        Other errors are SQLAlchemy's.
         """
 
     def begin_upgrade(self, tx: sa.Connection) -> None:
@@ -103,9 +103,10 @@ class Backend(Protocol):
     def backup(self, url: str, file: str) -> Path | BackupCommands:
         """Return the file of the database, or the backup commands of a database server.
 
-        The service itself can copy the file of a database. The commands save the database to
-        ``file``, and restore it from there. Raises :class:`~innkeeper.domain.errors.Conflict` for a
-        database in memory, and ``ValueError`` for an invalid URL.
+        If the database is a file, the service copies it. Otherwise, the returned commands save the
+        database to ``file`` and restore it from ``file``. Raises
+        :class:`~innkeeper.domain.errors.Conflict` for a database in memory, and ``ValueError`` for
+        an invalid URL.
         """
 
     def trouble(self, error: Exception) -> Trouble | None:

@@ -22,5 +22,5 @@ class BackupCommands(NamedTuple):
 
 
 def line(*words: str) -> str:
-    """Return a command line, with each of these arguments quoted as one word."""
+    """Return a shell command line that consists of these words, each of them quoted."""
     return " ".join(shlex.quote(word) for word in words)

@@ -40,7 +40,7 @@ LOG = structlog.get_logger("innkeeper.store")
 LOOK_WITHIN_S = 2
 """A node that does not report its state within this time is skipped. The node may be frozen."""
 LOOKED_LASTS_S = 1.0
-"""How long a node's state is cached, since a check costs as much as a short transaction."""
+"""How long a node's state is cached. Each check costs as much as a short transaction."""
 ATTEMPTS_MAX = 3
 """The maximum number of attempts to name a writer. If two processes name a writer at the same time,
 one of them fails and retries."""
@@ -90,7 +90,10 @@ class NodeConnection(Raw):
         return context
 
     def wait_for(self, seconds: float) -> None:
-        """Set the timeout of the next statements. The connection is replaced afterwards."""
+        """Set the timeout of the next statements.
+
+        Afterwards, the pool replaces the connection, so no other transaction uses this timeout.
+        """
         self._read_timeout = seconds
         self.must_be_replaced = True
 
@@ -202,7 +205,10 @@ class Cluster:
             return _choose(raw, nodes, usable, why)
 
     def _briefly(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments, with short timeouts if several servers are configured."""
+        """Return the arguments of a connection.
+
+        If several servers are configured, the timeouts are short.
+        """
         if len(self._addresses) == 1:
             return dict(arguments)
         return {**arguments, "read_timeout": LOOK_WITHIN_S, "connect_timeout": LOOK_WITHIN_S}
@@ -290,9 +296,9 @@ def _choose(raw: Raw, nodes: Sequence[Node], usable: Sequence[Node], why: Why) -
 
 
 def _first(usable: Sequence[Node], why: Why) -> Node:
-    """Return the node to write to until a writer is named: the same node for all processes.
+    """Return the node that takes the writes until a writer is named.
 
-    The lock of an upgrade belongs to one node, so all processes must use the same node.
+    All processes choose the same node, because the lock of an upgrade belongs to one node.
     """
     # An arbitrator is a member without an address.
     first = min(each for each in usable[0].members if each)

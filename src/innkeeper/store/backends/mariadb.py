@@ -2,8 +2,8 @@
 
 Always true: only one write transaction is open on a server at a time. Each write transaction begins
 by incrementing the row of ``write_order``, and keeps the row lock until the commit. So the
-transaction sees what the previous writer committed, and ids are in commit order. If two nodes of a
-cluster ever write concurrently, both change that row, and the later commit fails its certification.
+transaction sees the writes of the previous writer, and ids are in commit order. If two nodes of a
+cluster ever write concurrently, both change the row, and the later commit fails its certification.
 Each connection checks whether its server is a node of a cluster; see
 :mod:`innkeeper.store.backends.galera`.
 
@@ -11,8 +11,8 @@ READ COMMITTED is sufficient for writers, since each writer has waited for the p
 use REPEATABLE READ, which gives them a consistent snapshot. In a cluster, the first statement of a
 reader waits until the node has applied all acknowledged writes.
 
-Texts are compared by bytes (``utf8mb4_nopad_bin``). By default, MariaDB treats "A" and "a " as
-equal.
+Texts are compared by bytes (``utf8mb4_nopad_bin``). With its default collation, MariaDB would treat
+"A" and "a " as equal.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ ANSWER_WITHIN_S = 10
 """How long a statement may take in addition to its wait for locks. Only this timeout detects a
 frozen node, since the connections of such a node stay open."""
 UPGRADE_LOCK = "CONCAT('innkeeper.upgrade.', MD5(DATABASE()))"
-"""All databases of a server share its named locks, so the name includes the database."""
+"""The name of the lock for upgrades. The name contains the database, because all databases of a
+server share one set of named locks."""
 UPGRADE_WAIT_S = 600
 """How long one statement of an upgrade may take."""
 
 DEADLOCK = 1213
-"""Also the error of a commit that fails certification in Galera."""
+"""The error of a deadlock, and of a commit that fails Galera's certification."""
 LOCK_WAIT = 1205
 RECORD_CHANGED = 1020
 NO_SUCH_TABLE = 1146
@@ -81,7 +82,8 @@ SAFE_SETTINGS = {
     "innodb_doublewrite": ("ON", "1"),
     "innodb_autoinc_lock_mode": ("0", "1", "2"),
 }
-"""With other values, acknowledged writes may be lost in a power failure."""
+"""Settings of the server, with their safe values. With other values, acknowledged writes may be
+lost in a power failure."""
 SAFE_CLUSTER_SETTINGS = {
     **SAFE_SETTINGS,
     "binlog_format": ("ROW",),
@@ -106,7 +108,8 @@ class QuietMysqlCursor(Cursor):
         try:
             return super().execute(query, args)
         except (err.IntegrityError, err.DataError) as error:
-            # Changed in place, because a new error raised from this one would still refer to it.
+            # Change this error in place. A new error would keep this one, and its values, as its
+            # cause.
             error.args = (error.args[0], "the database rejected a value")
             raise
         except TypeError as error:
@@ -141,7 +144,8 @@ class Mariadb:
             "charset": "utf8mb4",
             "cursorclass": QuietMysqlCursor,
             "connect_timeout": max(2, wait_s),
-            # A statement waits up to ``wait_s`` for other writers, and longer for a dead server.
+            # A statement may wait ``wait_s`` for other writers, and then still needs time to
+            # answer.
             "read_timeout": wait_s + ANSWER_WITHIN_S,
             "write_timeout": wait_s + ANSWER_WITHIN_S,
             "init_command": "SET SESSION "

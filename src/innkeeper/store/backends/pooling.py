@@ -25,7 +25,10 @@ def encode_json(value: Any) -> str:
 
 
 def engines(url: sa.URL, readers_max: int, wait_s: float, arguments: Mapping[str, Any]) -> Engines:
-    """Create both pools of a database server. The backends explain the isolation levels."""
+    """Create both pools of a database server.
+
+    The modules of the backends explain the isolation levels.
+    """
     return Engines(
         reading=_engine(url, readers_max, wait_s, arguments, "REPEATABLE READ"),
         writing=_engine(url, WRITERS_MAX, wait_s, arguments, "READ COMMITTED"),

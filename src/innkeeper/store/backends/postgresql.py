@@ -3,9 +3,9 @@
 Always true: an acknowledged write is on the disk of the primary and of the synchronous standby, if
 one exists. No transaction begins on a server in recovery, so no decision depends on a replica.
 
-Writers take an advisory lock before they read anything, and keep it until the commit. So they see
-what the previous writer committed, ids are in commit order, and READ COMMITTED is sufficient.
-Readers take no lock. REPEATABLE READ gives them a consistent snapshot.
+Writers take an advisory lock before they read anything, and keep it until the commit. So each
+writer sees the writes of the previous writer, ids are in commit order, and READ COMMITTED is
+sufficient. Readers take no lock. REPEATABLE READ gives them a consistent snapshot.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class PromptConnection(psycopg.Connection[Any]):
 
     silence_max_s: float = math.inf
     usual_max_s: float = math.inf
-    """The current timeout for an answer, and the timeout outside of upgrades."""
+    """The first attribute is the current timeout for an answer. The second is the timeout outside
+    of upgrades."""
 
     def wait(self, gen: Generator[Any, Any, T], *args: Any, **options: Any) -> T:
         """See :meth:`psycopg.Connection.wait`."""
@@ -133,7 +134,7 @@ def _unless_silent(gen: Generator[Any, Any, T], silence_max_s: float) -> Generat
 
 
 def _quieten(error: psycopg.Error) -> None:
-    # Changed in place, because a new error raised from this one would still refer to it.
+    # Change this error in place. A new error would keep this one, and its values, as its cause.
     named = error.diag.constraint_name or error.diag.column_name or ""
     error.args = (f"the database rejected a value: {error.sqlstate} {named}".strip(),)
 
@@ -163,7 +164,8 @@ class Postgresql:
         options = {
             "lock_timeout": f"{wait_ms}ms",
             "idle_in_transaction_session_timeout": f"{max(1, round(idle_timeout_s))}s",
-            # No timeout: a cancelled commit that waits for a standby would report success.
+            # Without a timeout, because PostgreSQL reports success if it cancels a commit that
+            # waits for a standby.
             "statement_timeout": "0",
             "timezone": "UTC",
         }

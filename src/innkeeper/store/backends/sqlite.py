@@ -1,7 +1,7 @@
 """SQLite, the embedded default: one file, one writer at a time, any number of readers.
 
 Always true: an acknowledged write is on disk (``synchronous=FULL`` in WAL mode flushes the log at
-every commit); foreign keys are enforced; readers never wait for the writer. Writers wait in a queue
+every commit). Foreign keys are enforced. Readers never wait for the writer. Writers wait in a queue
 outside of SQLite, then take its write lock. A database file that is created here is readable only
 by its owner, and errors quote no parameters.
 """
@@ -38,7 +38,7 @@ WRITERS_MAX = 1
 threads wait for the single connection instead, with the same timeout."""
 IN_MEMORY = ":memory:"
 TURNS = "innkeeper_turns"
-"""The key of a writing connection's queue in the facts about it."""
+"""The key under which the pool stores the queue in a writing connection's record."""
 PLAIN_CODE = 0xFF
 TROUBLES = {
     # Both occur only after the lock wait timeout.
@@ -115,7 +115,7 @@ class Sqlite:
         return Path(str(at.database))
 
     def trouble(self, error: Exception) -> Trouble | None:
-        """See :class:`Backend`; the last byte of an extended error code is the primary code."""
+        """See :class:`Backend`. The last byte of an extended error code is the primary code."""
         code = getattr(getattr(error, "orig", error), "sqlite_errorcode", None)
         return None if code is None else TROUBLES.get(code & PLAIN_CODE)
 
@@ -161,8 +161,8 @@ def _make(file: Path) -> None:
 def _queue(writing: sa.Engine, turns: FileTurns) -> None:
     """Make each writer wait for its turn before it takes the write lock.
 
-    These are events of the pool. With an event of the engine, each transaction would take 40
-    microseconds longer, since SQLAlchemy prepares all kinds of events for each connection.
+    The listeners are on the pool. A listener on the engine would slow down each transaction by 40
+    microseconds, since SQLAlchemy then prepares all kinds of events for each connection.
     """
 
     def enter(_raw: sqlite3.Connection, record: Any) -> None:

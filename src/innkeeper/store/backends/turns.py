@@ -24,7 +24,8 @@ from innkeeper.domain.errors import Busy
 
 TURN = "-turn"
 NEXT = "-next"
-"""Suffixes of the database's file name, like those of SQLite's own files."""
+"""The suffixes of the two lock files. A lock file has the name of the database's file, with a
+suffix."""
 FIRST_PAUSE_S = 0.0001
 LONGEST_PAUSE_S = 0.002
 """The longest pause between two checks of the lock. A commit takes milliseconds, a check 2
@@ -83,14 +84,14 @@ class FileTurns:
 
     def _open(self, ending: str) -> int:
         path = self._database.with_name(self._database.name + ending)
-        # With the permissions of the database, so that each of its writers may queue.
+        # The lock files get the permissions of the database, so that all its writers can use them.
         mode = stat.S_IMODE(self._database.stat().st_mode)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
 
 
 def _lock(file: int, until_s: float) -> None:
     if _is_locked(file):
-        # The usual case, in which the event would take longer than the lock.
+        # The lock is usually free. Checking first is faster than creating an event.
         return
     pause_s, pause = FIRST_PAUSE_S, Event()
     while not _is_locked(file):

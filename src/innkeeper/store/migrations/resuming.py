@@ -3,8 +3,8 @@
 PostgreSQL and SQLite roll back an unfinished step. In MariaDB, each DDL statement commits
 implicitly, so some effects of an interrupted step exist when the step runs again.
 
-Always true: a step runs the same statements again. Objects that exist already are the ones that the
-step would create, and objects that are gone are the ones that it would drop.
+Always true: a step runs the same statements again. So if an object exists already, the step created
+it. If an object is gone, the step dropped it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ResumingMariaDB(MariaDBImpl):
         super().create_index(index, **{**more, "if_not_exists": True})
 
     def drop_index(self, index: sa.Index, **more: Any) -> None:
-        """Drop an index unless it is gone."""
+        """Drop an index if it exists."""
         super().drop_index(index, **{**more, "if_exists": True})
 
     def add_column(self, table_name: str, column: sa.Column[Any], **more: Any) -> None:

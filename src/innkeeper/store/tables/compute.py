@@ -1,6 +1,6 @@
 """Tables of the compute room: flavors, images, servers, hosts, agents and their orders.
 
-A host's row is also its compute service. The Compute API shows the same object under two names.
+A row of a host also describes the host's compute service, because the Compute API shows both.
 
 Always true: a server has allocations under its uuid if it has a ``provider_id`` and is not deleted.
 ``quota_usages`` contains the sums over all servers that are not deleted.
@@ -113,8 +113,8 @@ hosts = numbered_table(
     sa.Column("cpu_facts", sa.JSON, nullable=False),
     # Facts (numbers, strings, lists) as the agent reports them. Their names contain the units.
     sa.Column("capabilities", sa.JSON, nullable=False),
-    # The resource classes and traits of the last report. If a later report lacks one of them, it is
-    # removed from the provider. Names that an operator added through Placement are kept.
+    # The resource classes and traits of the last report. If a later report lacks a class or trait,
+    # it is removed from the provider. Names that an operator added through Placement are kept.
     sa.Column("reported", sa.JSON, nullable=False),
     # When the agent last reported the capabilities. Capabilities expire after a configured time.
     sa.Column("reported_at", Moment, index=True),
@@ -198,7 +198,7 @@ work_orders = numbered_table(
     sa.Column("migration_id", BigId),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    # Includes the status, since a database without statistics would otherwise scan all waiting
+    # The index includes the status. Otherwise, a database without statistics would scan all waiting
     # orders for the orders of one server.
     sa.Index(None, "server_uuid", "status"),
     sa.Index(None, "agent_id", "status", "id"),
@@ -248,7 +248,7 @@ server_group_members = sa.Table(
 
 migrations = numbered_table(
     "migrations",
-    # Also the consumer of the allocations on the source host, until the server has certainly left.
+    # Also the consumer of the allocations on the source host, until the server has left that host.
     sa.Column("uuid", Uuid, nullable=False, unique=True),
     sa.Column("server_uuid", Uuid, nullable=False, index=True),
     sa.Column("kind", sa.String(16), nullable=False),

@@ -22,10 +22,10 @@ freepool_hosts = sa.Table(
     "freepool_hosts",
     METADATA,
     sa.Column("host_id", BigId, sa.ForeignKey("hosts.id"), primary_key=True, autoincrement=False),
-    # The child provider with the inventories of slots. Hosts from before slots existed get it with
-    # their first slot.
+    # The child provider with the inventories of slots. A host that was added before slots existed
+    # gets this provider with its first slot.
     sa.Column("slots_uuid", Uuid),
-    # Facts that administrators add for requirements, by name.
+    # Facts that administrators add, by name. Requirements of leases can compare them.
     sa.Column("capabilities", sa.JSON, nullable=False, server_default="{}"),
     # The host leaves the freepool at this time, so no hold may last longer.
     sa.Column("leaves_at", Moment, index=True),
@@ -51,11 +51,11 @@ leases = numbered_table(
     # The window. Its end is exclusive.
     sa.Column("start_at", Moment, nullable=False),
     sa.Column("end_at", Moment, nullable=False, index=True),
-    # When the lease began to end, planned or early. The lease's holds no longer block other leases.
+    # When the lease began to end, planned or early. From then on, its holds block no other leases.
     sa.Column("ended_at", Moment),
-    # Hidden from the owner. The row is removed when all hosts of the lease are returned.
+    # The owner does not see the lease any more. The row is removed when all hosts are returned.
     sa.Column("is_deleted", sa.Boolean, nullable=False),
-    # The leases that one request made, for each day or week.
+    # The id that all leases of a series share. One request makes a series, for each day or week.
     sa.Column("series_uuid", Uuid, index=True),
     # The lease ends if none of its hosts or slots is used for this time.
     sa.Column("idle_grace_s", sa.Integer),
@@ -82,12 +82,12 @@ reservations = numbered_table(
     sa.Column("resource_type", Name, nullable=False, server_default="physical:host"),
     # Values of domain.leases.ReservationState.
     sa.Column("state", sa.String(16), nullable=False, server_default="pending"),
-    # Numbers of units. The names are older than slots: a unit was always a whole host.
+    # Numbers of units. The names are from a time when a unit was always a whole host.
     sa.Column("hosts_min", sa.Integer, nullable=False),
     sa.Column("hosts_max", sa.Integer, nullable=False),
     # The amounts of one unit by resource class; null for whole hosts.
     sa.Column("unit_amounts", sa.JSON(none_as_null=True)),
-    # Whether all units are on one host, or each on another host; null for any hosts.
+    # True if all units are on one host, false if each is on another host, null for any hosts.
     sa.Column("affinity", sa.Boolean),
     # The other parameters of the request, which depend on the resource type.
     sa.Column("parameters", sa.JSON, nullable=False, server_default="{}"),
@@ -114,8 +114,8 @@ holds = sa.Table(
 
 freepool_runs = numbered_table(
     "freepool_runs",
-    # A period in which a host was in the freepool, or a reservation had it or slots on it.
-    # Runs are kept after the host and the lease are deleted.
+    # A period in which a host was in the freepool, or in which a reservation had the host or its
+    # slots. Periods are kept after the host and the lease are deleted.
     sa.Column("host_id", BigId, nullable=False, index=True),
     sa.Column("host_name", Name, nullable=False),
     # Null for the time in the freepool.
@@ -161,7 +161,7 @@ preemptions = sa.Table(
     sa.Column("server_uuid", Uuid, primary_key=True),
     sa.Column("host", Name, nullable=False),
     sa.Column("warned_at", Moment, nullable=False),
-    # The server is not deleted before this.
+    # The server is not deleted before this time.
     sa.Column("delete_at", Moment, nullable=False),
 )
 

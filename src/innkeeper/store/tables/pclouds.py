@@ -33,10 +33,10 @@ pool_hosts = sa.Table(
     METADATA,
     sa.Column("host_id", BigId, sa.ForeignKey("hosts.id"), primary_key=True, autoincrement=False),
     sa.Column("host_flavor_id", BigId, sa.ForeignKey("host_flavors.id"), nullable=False),
-    # Why the host accepts no new servers. Shown to the owner of its pcloud.
+    # Why the host accepts no new servers. Shown to the owner of the host's pcloud.
     sa.Column("maintenance", Name),
     sa.Column("created_at", Moment, nullable=False),
-    # Hosts are picked in this order, and the bounds of a pool are found without a full scan.
+    # Hosts are picked in the order of this index, and the bounds of a pool are read from it.
     sa.Index(None, "host_flavor_id", "host_id"),
 )
 
@@ -50,10 +50,11 @@ pclouds = numbered_table(
     sa.Column("cpu_ratio", sa.Double),
     sa.Column("ram_ratio", sa.Double),
     sa.Column("is_automatic", sa.Boolean, nullable=False),
-    # The fields of a SizePolicy, which keeps the number of hosts within bounds. Null without one.
+    # The fields of a SizePolicy, which keeps the number of hosts within bounds. Null without a
+    # policy.
     sa.Column("size", sa.JSON(none_as_null=True)),
-    # Hosts up to this row have the pcloud's current ratios, and later hosts may have the previous
-    # ones. Null if all hosts have the current ratios.
+    # Hosts up to this row have the pcloud's current ratios. Later hosts may have the previous
+    # ratios. Null if all hosts have the current ratios.
     sa.Column("settled_to", BigId, key="rolled_out_to"),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
@@ -87,8 +88,8 @@ pcloud_projects = sa.Table(
 
 billing_periods = numbered_table(
     "pcloud_runs",
-    # Refers to the pcloud and the host by uuid and name, since billing periods and actions are kept
-    # after both are deleted.
+    # A billing period refers to the pcloud and the host by uuid and name, because it is kept after
+    # both are deleted. So is an action.
     sa.Column("pcloud_uuid", Uuid, nullable=False),
     sa.Column("project_id", Name, nullable=False),
     sa.Column("host_id", BigId, nullable=False, index=True),

@@ -1,7 +1,7 @@
 """Tables of the placement room: providers, inventories, allocations and the change feed.
 
-Column names are the seed's (*Resource Providers*, Proposed change). Other names follow the
-Placement API.
+The names of columns are from the seed document *Resource Providers*, "Proposed change". Other names
+follow the Placement API.
 
 Always true: only ``store.claims`` advances ``resource_providers.generation``. A consumer exists
 exactly while it has allocations.
@@ -85,12 +85,12 @@ allocations = sa.Table(
     ),
     sa.Column("used", sa.Integer, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
-    # The seed's index. The sums of a provider are read from the index alone, without the rows.
+    # The index in the seed document. The sums of a provider are read from the index alone.
     sa.Index(
         "ix_allocations_provider_class_used", "resource_provider_id", "resource_class_id", "used"
     ),
-    # Unique, where the seed has a plain index. Two rows for the same claim would count twice, and
-    # no generation would detect it. The generated name would be too long for the databases.
+    # Unique, unlike in the seed document. Two rows for the same claim would count twice, and no
+    # generation would detect it. The generated name would be too long for the databases.
     sa.UniqueConstraint(
         "consumer_id",
         "resource_provider_id",
@@ -138,7 +138,8 @@ resource_provider_aggregates = sa.Table(
 changes = numbered_table(
     "changes",
     sa.Column("provider_id", BigId, nullable=False),
-    # The provider's generation after the change. A reader that has it already may skip the row.
+    # The provider's generation after the change. A reader that knows this generation may skip the
+    # row.
     # -1: a change without a generation (the host's state, its agent, names of traits).
     # -2: only the task states of the provider's servers changed.
     sa.Column("generation", sa.Integer, nullable=False),

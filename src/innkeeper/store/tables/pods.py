@@ -41,7 +41,7 @@ pods = numbered_table(
     sa.Column("endpoints", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    # The rest is what polls found out. Null means that the pod was never polled.
+    # The columns below contain the results of polls. Null means that the pod was never polled.
     sa.Column("is_up", sa.Boolean),
     sa.Column("last_seen_at", Moment),
     sa.Column("last_error", sa.String(1024)),
@@ -56,15 +56,16 @@ pod_bindings = numbered_table(
     sa.Column("project_id", Name, nullable=False, index=True),
     sa.Column("group_name", LongText, nullable=False),
     sa.Column("az_name", Name, nullable=False),
-    # Null in the history of pods that were deleted.
+    # Null after the pod was deleted.
     sa.Column("pod_id", BigId, sa.ForeignKey("pods.id"), index=True),
     sa.Column("pod_uuid", Uuid, nullable=False),
-    # A digest of project and group. Writers that bind at the same moment take the same number.
+    # A digest of project and group. If two writers bind at once, both take the same number, and the
+    # database refuses the second row.
     sa.Column("group_key", Digest, nullable=False),
     sa.Column("sequence", sa.Integer, nullable=False),
     # The number of the first binding in an unbroken chain of moves.
     sa.Column("chain", sa.Integer, nullable=False),
-    # A digest of project, group and availability zone, as long as the binding is active. Every
+    # A digest of project, group and availability zone; null after the binding has ended. Every
     # database allows any number of nulls in a unique column.
     sa.Column("active_key", Digest, unique=True),
     sa.Column("started_at", Moment, nullable=False),
@@ -99,13 +100,13 @@ pod_routings = numbered_table(
     sa.Column("updated_at", Moment, nullable=False),
     sa.Column("user_id", Name),
     sa.Column("image_id", Name),
-    # What counts against the quota of the project. Null in routings that were made by hand.
+    # The amounts that count against the project's quota. Null in routings that were made by hand.
     sa.Column("number", sa.Integer),
     sa.Column("vcpus", BigId),
     sa.Column("memory_mb", BigId),
     sa.Column("size_gb", BigId),
     sa.Column("deleted_at", Moment),
-    # The group and the requested zone of the binding that is made when the pod confirms the
+    # The group and the requested zone for a binding that is made when the pod confirms the
     # resource. Without a group, no binding is made.
     sa.Column("group_name", LongText),
     sa.Column("az_name", Name),
@@ -113,7 +114,7 @@ pod_routings = numbered_table(
     sa.Column("type_uuid", Uuid),
     sa.Column("server_group_uuid", Uuid, index=True),
     sa.Column("changing_at", Moment),
-    # The server with which the pod makes a volume, or may delete it.
+    # For a volume: the server with which the pod makes the volume, or may delete it.
     sa.Column("server_uuid", Uuid, index=True),
     sa.UniqueConstraint("top_id", "pod_id", "resource_type"),
     sa.Index(None, "pod_id", "created_at"),

@@ -2,8 +2,8 @@
 
 Always true: a volume has an allocation under its uuid exactly if it has a ``provider_id``. The
 allocation is as large as the volume, or as the size that it is growing to. The row of a deleted
-volume is deleted. ``volume_quota_usages`` contains the sums over all volumes, and changes in the
-same transactions as they do.
+volume is deleted. ``volume_quota_usages`` contains the sums over all volumes, and is updated in the
+transactions that change volumes.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ volumes = numbered_table(
     # The pool; null if no pool was found.
     sa.Column("provider_id", BigId, sa.ForeignKey("resource_providers.id"), index=True),
     sa.Column("class_name", Name),
-    # The host whose agent made the volume, and that is asked first for everything else.
+    # The host whose agent made the volume. This agent is asked first for all other tasks.
     sa.Column("host", Name),
     sa.Column("is_bootable", sa.Boolean, nullable=False),
     sa.Column("is_read_only", sa.Boolean, nullable=False),
@@ -101,7 +101,7 @@ volume_transfers = numbered_table(
     sa.Column("volume_uuid", Uuid, sa.ForeignKey("volumes.uuid"), nullable=False, unique=True),
     sa.Column("name", Name),
     sa.Column("project_id", Name, nullable=False, index=True),
-    # A hash of the key that the giving project passes on, with its salt.
+    # A salted hash of the key that the giving project passes to the receiving project.
     sa.Column("salt", sa.String(32), nullable=False),
     sa.Column("key_hash", sa.String(64), nullable=False),
     sa.Column("created_at", Moment, nullable=False),

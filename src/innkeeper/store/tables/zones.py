@@ -21,7 +21,7 @@ child_zones = numbered_table(
     sa.Column("is_draining", sa.Boolean, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    # The rest is what polls found out. The random id of the child itself detects cycles.
+    # The columns below contain the results of polls. The random id of the child detects cycles.
     sa.Column("zone_id", Uuid),
     sa.Column("is_active", sa.Boolean, nullable=False),
     sa.Column("last_seen_at", Moment),
@@ -58,7 +58,7 @@ zone_servers = sa.Table(
     sa.Column("vcpus", sa.Integer, nullable=False),
     sa.Column("memory_mb", sa.Integer, nullable=False),
     sa.Column("state", sa.String(16), nullable=False),
-    # The batch is undone if it gets fewer servers than this in all zones. 0 once this is decided.
+    # If the batch gets fewer servers than this in all zones, it is undone. 0 after the decision.
     sa.Column("batch_min", sa.Integer, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
@@ -82,4 +82,4 @@ hop_ids = sa.Table(
     sa.Column("id", sa.String(64), primary_key=True),
     sa.Column("expires_at", Moment, nullable=False, index=True),
 )
-"""The ids of requests that zone parents sent, and that wrote something, until they expire."""
+"""The ids of requests from zone parents that wrote something. An id is kept until it expires."""

@@ -17,8 +17,8 @@ _invariant = partial(Invariant, ROOM)
 UNBACKED_SERVER = _invariant(
     "unbacked-server",
     "a server on a host has allocations there",
-    "Restore its allocations with the amounts of its flavor, or delete the server.",
-    "claims the amounts of its flavor on its host, if the host has enough free capacity",
+    "Replace the server's allocations with the amounts of its flavor, or delete the server.",
+    "claims the amounts of the server's flavor on its host, if the host has enough free capacity",
 )
 HELD_ELSEWHERE = _invariant(
     "held-elsewhere",
@@ -29,14 +29,14 @@ HELD_ELSEWHERE = _invariant(
 HELD_BY_HOMELESS = _invariant(
     "held-by-homeless",
     "a server without a host has no allocations",
-    "Make sure that the server is on no host, and delete its allocations.",
-    "releases its allocations, if the server is shelved or failed and no order or move is pending",
+    "Make sure that the server is on no host, and delete the server's allocations.",
+    "releases the allocations, if the server is shelved or failed and no order or move is pending",
 )
 HELD_BY_DELETED = _invariant(
     "held-by-deleted",
     "a deleted server has no allocations",
-    "Delete its allocations.",
-    "releases its allocations",
+    "Delete the server's allocations.",
+    "releases the allocations",
 )
 HOMELESS = _invariant(
     "homeless",
@@ -53,7 +53,7 @@ IDLE_BUILD = _invariant(
     "idle-build",
     "a server in BUILD has a build order",
     "Delete the server.",
-    "sets the server to ERROR, with its allocations kept until it is deleted",
+    "sets the server to ERROR, and keeps its allocations until the server is deleted",
 )
 IDLE_DELETE = _invariant(
     "idle-delete",
@@ -78,7 +78,7 @@ TWO_ZONES = _invariant(
 )
 WRONG_ZONE = _invariant(
     "wrong-zone",
-    "a host is in the availability zone that its aggregates name, or else its agent",
+    "a host is in the zone that its aggregates name, or else in the zone that its agent reports",
     "Remove the host from an aggregate and add it again.",
     "moves the host to the right availability zone",
 )
@@ -91,8 +91,9 @@ STRAY_MEMBER = _invariant(
 UNKNOWN_SERVER = _invariant(
     "unknown-server",
     "every server that an agent finds on its host is in the database",
-    "Disable the host, because the server uses capacity that other servers may get. Find out "
-    "whose server it is. If it has no owner, destroy it on the host and restart the agent.",
+    "Disable the host, because other servers may be placed on the capacity that this server uses. "
+    "Find out whose server it is. If it has no owner, destroy it on the host and restart the "
+    "agent.",
 )
 LOST_SERVER = _invariant(
     "lost-server",
@@ -102,12 +103,13 @@ LOST_SERVER = _invariant(
 LOST_REPORT = _invariant(
     "lost-report",
     "a host has the inventories and traits that its agent reported",
-    "Restart the agent. If they were removed on purpose, change the agent's configuration instead.",
+    "Restart the agent. If the inventories or traits were removed on purpose, change the agent's "
+    "configuration instead.",
 )
 MISDIRECTED_ORDER = _invariant(
     "misdirected-order",
     "pending orders are assigned to the agent of their host",
-    "Restart the host's agent, which then takes the orders over.",
+    "Restart the host's agent, which then takes over the orders.",
     "assigns the orders to that agent",
 )
 ORDER_OF_NOBODY = _invariant(
@@ -175,7 +177,7 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
 def zones(tx: Tx, only: Only = None) -> Iterator[Finding]:
     """Yield findings about hosts in a wrong availability zone, or in several availability zones.
 
-    ``only`` has the names of the hosts to check.
+    ``only`` has the names of the hosts to check. ``None`` means all hosts.
     """
     for host, in_force, reported, decided in grouping_audit.zones(tx, only):
         if len(decided) > 1:

@@ -61,7 +61,7 @@ def adopt(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Claim the amounts of a server's flavor for each server that lacks some of these amounts.
+    """Claim the missing amounts of servers that do not have all amounts of their flavors.
 
     Servers that move, and servers on hosts with too little free capacity, are skipped.
     """
@@ -76,7 +76,7 @@ def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     repaired: list[str] = []
     for uuid in lacking:
         server = server_rows.by_uuid(tx, uuid)
-        # Servers in a move are skipped: their correct allocations depend on the migration.
+        # Servers in a move are skipped, because their correct allocations depend on the migration.
         if server is not None and server.uuid not in moving and _claim_all(tx, server, now):
             repaired.append(f"server {uuid} has the allocations of its flavor on {server.host}")
     return repaired
@@ -102,7 +102,8 @@ def _claim_all(tx: Tx, server: Server, now: datetime) -> bool:
         with step(tx):
             allocations.write(tx, [update], now)
     except Refusal:
-        # The host has too little capacity, or a pool lends it a class. An operator must decide.
+        # The host has too little capacity, or a pool lends the host a class. An operator must
+        # decide.
         return False
     return True
 

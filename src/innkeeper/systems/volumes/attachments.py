@@ -1,7 +1,7 @@
 """Reserve, make and end attachments of volumes.
 
-Always true: the status of a volume follows from its attachments. Exception: while another task is
-in progress, the status names this task. A volume has several attachments only if its type allowed
+Always true: the status of a volume follows from its attachments. While another task is in progress,
+the status names this task instead. A volume has several attachments only if its type allowed
 several when the volume was made.
 
 This module gives no orders to agents. The ``origin`` of an attachment says who connects the volume:
@@ -44,8 +44,8 @@ ORDER = (
     AttachStatus.DETACHING,
     AttachStatus.RESERVED,
 )
-"""If the attachments of a volume have different statuses, the first of these statuses counts. So a
-volume is ``detaching`` only if none of its attachments is attached or attaching."""
+"""If the attachments of a volume have different statuses, the status that comes first in this order
+counts. So a volume is ``detaching`` only if none of its attachments is attached or attaching."""
 FOLLOWING = frozenset({*STATUS_OF.values(), VolumeStatus.AVAILABLE})
 """The statuses of volumes that are derived from their attachments."""
 

@@ -18,13 +18,13 @@ ORDERED = (VolumeStatus.CREATING, VolumeStatus.EXTENDING, VolumeStatus.DELETING)
 _invariant = partial(Invariant, ROOM)
 UNBACKED = _invariant(
     "unbacked-volume",
-    "a volume on a pool has one allocation there, of its size",
-    "Replace its allocations with its size on its pool, or delete the volume by force.",
+    "a volume on a pool has exactly one allocation there, of the volume's size",
+    "Replace the volume's allocations with its size on its pool, or delete the volume by force.",
 )
 HELD_BY_NONE = _invariant(
     "held-by-no-volume",
     "every consumer of the type VOLUME is a volume",
-    "Delete its allocations through the Placement API, unless another service owns it.",
+    "Delete the consumer's allocations with the Placement API, unless another service owns it.",
 )
 IDLE = _invariant(
     "idle-volume",
@@ -39,7 +39,7 @@ OF_DELETED = _invariant(
 )
 CROWDED = _invariant(
     "crowded-volume",
-    "a volume is attached to several servers only if its type allowed it",
+    "a volume is attached to several servers only if its type allowed this at the creation",
     "Detach the volume from all servers but one.",
 )
 NOT_OFFERED = _invariant(
@@ -56,7 +56,7 @@ UNATTACHED = _invariant(
 )
 WRONG_USAGE = _invariant(
     "wrong-volume-usage",
-    "the volume quota usage of a project and a type is the sum over its volumes",
+    "the volume quota usage of a project and a type is the sum over the project's volumes",
     "Correct the project's volume quota usage in the database.",
     "computes the usage again from the project's volumes",
 )

@@ -21,9 +21,9 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.volumes.types import TypeDemands
 
 REFUSALS_KEPT = 10
-"""How many refused pools are stored with a volume."""
+"""The maximum number of refused pools that are stored with a volume."""
 REFUSALS_SHOWN = 1000
-"""How many refused pools a dry run shows."""
+"""The maximum number of refused pools that a dry run shows."""
 NO_VALID_POOL = "No valid backend was found. "
 """The beginning of Cinder's message, which some clients recognize."""
 
@@ -39,7 +39,7 @@ def spec_of(
     silence_max_s: float,
     default_zone: str,
 ) -> VolumeSpec:
-    """Return the facts that a pool must have for a volume.
+    """Return the requirements of a volume for its pool.
 
     Raises :class:`Invalid` if an affinity hint names an unknown volume, or if the type does not
     allow the zone.

@@ -42,7 +42,7 @@ from innkeeper.systems.volumes.types import TypeDemands
 
 @dataclass(frozen=True, slots=True)
 class NewVolume:
-    """A volume to create: the request, the settings for it, and the image to copy, or ``None``."""
+    """A volume to create. ``image`` is the image to copy, or ``None``."""
 
     request: VolumeRequest
     settings: Volumes
@@ -112,7 +112,7 @@ class VolumeBatch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # The reverse order restores each generation to the value that the earlier plan has seen.
+        # In reverse order, each undo restores the generations that the plan before it has seen.
         for each in reversed(self._planned):
             if each.placed is not None:
                 give_back(self._table, each.spec, each.placed)

@@ -1,8 +1,7 @@
 """List the pools that volumes can be on, with their capacity.
 
-Always true: this module reads only the database. So it can run in read-only transactions. The
-choice of a pool is made on the columns of the host table instead, see
-:mod:`innkeeper.scheduling.volumes`.
+Always true: this module reads only the database. So it can run in read-only transactions. To choose
+a pool, :mod:`innkeeper.scheduling.volumes` reads the host table instead.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ POOLS_MAX = 1000
 """The maximum number of listed pools of a resource class."""
 
 NOWHERE = ("", "")
-"""The zone and the host of a pool that is down."""
+"""The zone and the host that are shown for a pool that is down."""
 Places = dict[str, str]
-"""By availability zone: one host that is up and reaches the pool."""
+"""One host that is up and reaches the pool, for each availability zone."""
 
 
 def listing(tx: Tx, before: datetime, default_zone: str, *, takes_hosts: bool) -> list[PoolFacts]:
-    """Return the pools with the usual resource class, and with the classes that types name.
+    """Return the pools of the usual resource class and of the classes that volume types name.
 
-    Shared pools are first. Hosts without a heartbeat since ``before`` are down.
+    Shared pools are first. Hosts without a heartbeat since ``before`` count as down.
     """
     classes = {types.USUAL_CLASS}
     for each in types.listing(tx, None, is_admin=True):
@@ -80,7 +79,7 @@ def _facts(
 
 
 def _reached(tx: Tx, ids: Collection[ProviderId], before: datetime) -> dict[ProviderId, Places]:
-    """Return one host that is up for each shared pool and each zone that the pool serves."""
+    """For each shared pool and each zone that it serves, return one host that is up."""
     if not ids:
         return {}
     links = pools.links(tx, ids)

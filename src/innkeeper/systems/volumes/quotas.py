@@ -5,8 +5,8 @@ transfer or delete volumes also change the recorded usage. So the time to read t
 depend on the number of volumes. Transactions that write take turns, so two requests never get the
 last volume of a quota.
 
-May be false: the recorded usage is the sum over the project's volumes. They differ if the database
-was changed by hand. The audit compares them.
+If the database was changed by hand, the recorded usage may differ from the sum over the project's
+volumes. The audit compares the two.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ def _limits(own: Mapping[str, int], default: VolumeLimits) -> VolumeLimits:
 
 
 def update(tx: Tx, project_id: str, changed: Mapping[tuple[str, str | None], int]) -> None:
-    """Set limits of a project, by kind and by the uuid of a type, or ``None`` for all volumes."""
+    """Set limits of a project.
+
+    ``changed`` has the limits by kind and type uuid. The type ``None`` stands for all volumes.
+    """
     quotas.replace(
         tx,
         project_id,

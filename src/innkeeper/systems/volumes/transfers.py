@@ -23,7 +23,10 @@ page = transfers.page
 
 
 def get(tx: Tx, uuid: str, project_id: str | None) -> VolumeTransfer:
-    """Return a transfer that a project offers. Without ``project_id``, any project's transfer."""
+    """Return a transfer that a project offers.
+
+    Without ``project_id``, the transfer may belong to any project.
+    """
     canonical = canonical_uuid(uuid)
     found = None if canonical is None else transfers.by_uuid(tx, canonical)
     if found is None or (project_id is not None and found.project_id != project_id):

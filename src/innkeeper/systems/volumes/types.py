@@ -35,7 +35,7 @@ projects = types.projects
 
 @dataclass(frozen=True, slots=True)
 class TypeDemands:
-    """The demands of a type on pools, and a flag: its volumes may have several attachments."""
+    """The demands of a type on pools, and whether its volumes may have several attachments."""
 
     class_name: str
     required_traits: frozenset[str]
@@ -134,7 +134,7 @@ def create(
 def change(
     tx: Tx, uuid: str, values: Mapping[str, str | bool | None], default_name: str, now: datetime
 ) -> VolumeType:
-    """Change a type's name, description or publicity."""
+    """Change a type's name, description or visibility."""
     kind = get(tx, uuid, None, is_admin=True)
     if kind.name == default_name and values.get("name", kind.name) != kind.name:
         raise Invalid(f"The default volume type {kind.name} cannot be renamed.")
@@ -190,7 +190,10 @@ def share(tx: Tx, uuid: str, project_id: str) -> None:
 
 
 def unshare(tx: Tx, uuid: str, project_id: str) -> None:
-    """Revoke a project's access to a private type. Raises :class:`NotFound` without access."""
+    """Revoke a project's access to a private type.
+
+    Raises :class:`NotFound` if the project has no access.
+    """
     kind = _private(tx, uuid)
     if not types.unshare(tx, kind.id, project_id):
         raise NotFound(f"Volume type access not found for {kind.uuid} / {project_id} combination.")

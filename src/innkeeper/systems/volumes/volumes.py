@@ -5,8 +5,8 @@ Another module creates volumes.
 Always true: a volume's row and its allocation change in one transaction. A volume with a pool has
 an allocation of its size on the pool until the volume's row is deleted.
 
-May be false: a volume in ``error`` has no data. Such a volume may have data on its pool, so the
-volume keeps its allocation until an agent has deleted the data.
+A volume in ``error`` may have data on its pool. So the volume keeps its allocation until an agent
+has deleted the data.
 """
 
 from __future__ import annotations

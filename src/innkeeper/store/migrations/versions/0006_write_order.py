@@ -1,4 +1,4 @@
-"""Add the queue of writers, and tables that processes coordinate by."""
+"""Add the queue of writers, and tables for the coordination of processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create three tables with their initial rows, and add the amounts of claims to changes."""
+    """Create three tables with their initial rows, and add columns for the amounts of claims."""
     made = op.create_table(
         "write_order",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),

@@ -1,4 +1,4 @@
-"""Add the progress of pclouds' ratios, projects' consent to placements, and owners of actions."""
+"""Add columns for changes of pclouds' ratios, for projects' consent, and for owners of actions."""
 
 from __future__ import annotations
 

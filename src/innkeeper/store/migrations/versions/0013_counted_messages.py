@@ -1,4 +1,4 @@
-"""Add messages of failed actions with numbers of hosts, for administrators."""
+"""Add a message for administrators to failed actions. It contains numbers of hosts."""
 
 from __future__ import annotations
 

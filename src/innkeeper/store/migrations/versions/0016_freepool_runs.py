@@ -12,14 +12,15 @@ down_revision = "0015"
 branch_labels = None
 depends_on = None
 compatible_since = "0015"
-"""Older programs do not record runs, so reports lack the times in which they ran."""
+"""Older programs do not record these periods. So reports have gaps while only older programs
+run."""
 
 UUID = sa.String(36)
 SHORT = sa.String(255)
 
 
 def upgrade() -> None:
-    """Create the table, with the present hosts and holds. Earlier ones are not known."""
+    """Create the table, with the present hosts and holds. Earlier periods are not known."""
     op.create_table(
         "freepool_runs",
         sa.Column("id", BIG_ID, autoincrement=True, nullable=False),

@@ -1,4 +1,4 @@
-"""Index what the periodic tasks of leases look for, so that they need not read all leases."""
+"""Add indexes for the periodic tasks of leases, so that the tasks need not read all leases."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ SINCE = datetime(2026, 1, 1)  # noqa: DTZ001 - all moments are stored in UTC, wi
 
 
 def upgrade() -> None:
-    """Create the tables, and the type of volumes that name no type."""
+    """Create the tables, and the default type for volumes that name no type."""
     _create_types()
     _create_volumes()
     _create_attachments()

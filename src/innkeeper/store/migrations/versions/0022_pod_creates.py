@@ -1,4 +1,4 @@
-"""Add columns to the routings of pods: the amounts of quotas, and the creates that were begun."""
+"""Add columns to the routings of pods, for quotas and for creations in progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Add columns to the routings of pods: the group of the binding, and more amounts of quotas."""
+"""Add columns to the routings of pods, for the group of the binding and for more quotas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extend an index, so that it alone tells how much of its volume quotas a project uses."""
+"""Extend an index, so that the volume usage of a project is read from the index alone."""
 
 from __future__ import annotations
 

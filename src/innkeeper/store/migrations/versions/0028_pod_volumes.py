@@ -1,4 +1,4 @@
-"""Add to the routings of volumes the server with which a pod creates, or may delete, the volume."""
+"""Add to the routings of volumes the server with which a pod creates or deletes the volume."""
 
 from __future__ import annotations
 

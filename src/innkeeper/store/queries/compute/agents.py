@@ -27,7 +27,10 @@ _SEEN_SINCE = Prepared(
 
 
 def reset_future_heartbeats(tx: Tx, latest: datetime, now: datetime) -> int:
-    """Change each ``last_seen_at`` after ``latest`` to ``now``; return the number of changes."""
+    """Change each ``last_seen_at`` after ``latest`` to ``now``.
+
+    Returns the number of changed agents.
+    """
     too_late = agents.update().where(agents.c.last_seen_at > latest)
     return tx.execute(too_late.values(last_seen_at=now)).rowcount
 

@@ -28,7 +28,10 @@ _METADATA_OF = _METADATA.where(aggregates.c.id.in_(IDS))
 def for_snapshot(
     tx: Tx, provider_ids: Collection[ProviderId] | None
 ) -> list[tuple[ProviderId, int]]:
-    """Return pairs of (host's provider, aggregate's row id), for these providers or for all."""
+    """Return pairs of (host's provider, aggregate's row id).
+
+    ``None`` selects the hosts on all providers.
+    """
     if provider_ids is None:
         rows = tx.execute(_MEMBERSHIPS).fetchall()
     else:
@@ -114,7 +117,7 @@ def listing(tx: Tx) -> list[Aggregate]:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """The facts about a host that a change of its aggregates needs."""
+    """A host in an aggregate."""
 
     host_id: int
     name: str
@@ -134,7 +137,10 @@ def members(tx: Tx, aggregate_id: int) -> list[Member]:
 
 
 def of_hosts(tx: Tx, host_ids: Collection[int]) -> list[tuple[int, Aggregate]]:
-    """Return pairs of (host's row id, aggregate). The aggregates' ``hosts`` are left empty."""
+    """Return pairs of (host's row id, aggregate).
+
+    The field ``hosts`` of each aggregate is empty.
+    """
     rows = by_ids.rows(tx, _OF_HOSTS, host_ids)
     return [(host_id, _aggregate(row, ())) for *row, host_id in rows]
 
@@ -150,7 +156,7 @@ def is_name_taken(tx: Tx, name: str, but_by: int | None = None) -> bool:
 def change(
     tx: Tx, aggregate_id: int, name: str, metadata: Mapping[str, str], now: datetime
 ) -> None:
-    """Update an aggregate's name and all its metadata."""
+    """Replace an aggregate's name and metadata."""
     tx.execute(
         aggregates.update()
         .where(aggregates.c.id == aggregate_id)
@@ -159,7 +165,7 @@ def change(
 
 
 def remove(tx: Tx, aggregate_id: int) -> None:
-    """Delete an aggregate without hosts."""
+    """Delete an aggregate, which must have no hosts."""
     tx.execute(aggregates.delete().where(aggregates.c.id == aggregate_id))
 
 

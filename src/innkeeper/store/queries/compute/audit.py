@@ -28,12 +28,12 @@ from innkeeper.store.tables.zones import zone_servers
 from innkeeper.store.transactions import Tx
 
 _ALIVE = servers.c.deleted_at.is_(None)
-# A moving server has allocations on its destination.
+# A server that is moving may have allocations on two hosts.
 _SETTLED = servers.c.uuid.not_in(
     sa.select(migrations.c.server_uuid).where(migrations.c.status.in_(sorted(IN_FLIGHT)))
 )
 PAGE = 5000
-"""The number of servers in one batch, whose allocations must fit into memory."""
+"""The number of servers in one batch. The allocations of a batch must fit into memory."""
 
 
 def unbacked_servers(tx: Tx, only: Only = None) -> Rows:
@@ -62,9 +62,9 @@ _HELD_BY_SERVERS = (
 
 
 def held_elsewhere(tx: Tx) -> Rows:
-    """Return servers that have allocations on other hosts, as rows of (uuid, allocations).
+    """Return servers that have allocations on other hosts.
 
-    Allocations on pools are left out.
+    Allocations on pools are left out. The rows are (uuid, number of allocations).
     """
     elsewhere = (servers.c.provider_id != allocations.c.resource_provider_id) & (
         resource_providers.c.can_host == 1
@@ -73,23 +73,26 @@ def held_elsewhere(tx: Tx) -> Rows:
 
 
 def held_without_host(tx: Tx, only: Only = None) -> Rows:
-    """Return servers that have allocations but no host, as rows of (uuid, allocations)."""
+    """Return servers that have allocations but no host.
+
+    The rows are (uuid, number of allocations).
+    """
     query = _HELD_BY_SERVERS.where(servers.c.provider_id.is_(None) & _SETTLED & _ALIVE)
     return narrowed(tx, query, servers.c.uuid, only)
 
 
 def held_by_deleted(tx: Tx, only: Only = None) -> Rows:
-    """Return deleted servers that have allocations, as rows of (uuid, allocations)."""
+    """Return deleted servers that have allocations, as rows of (uuid, number of allocations)."""
     query = _HELD_BY_SERVERS.where(servers.c.deleted_at.is_not(None))
     return narrowed(tx, query, servers.c.uuid, only)
 
 
 def wrong_usages(tx: Tx, more: Mapping[str, tuple[int, int]]) -> list[tuple[Any, ...]]:
-    """Return the projects and zone parents whose recorded quota usage differs from the counted one.
+    """Return the wrong quota usages of projects and zone parents.
 
-    The rows are (project, recorded servers, vcpus and memory, counted servers, vcpus and memory).
-    ``more`` contains, by project, the vcpus and memory to count in addition to those of the
-    servers.
+    A usage is wrong if it differs from the sums over all servers. Each row has the project, the
+    three recorded sums (servers, vcpus, memory), and the three correct sums. ``more`` contains, by
+    project, vcpus and memory that count in addition to those of the servers.
     """
     recorded = {row[0]: tuple(row[1:]) for row in tx.execute(_RECORDED)}
     counted: dict[str, list[int]] = {}
@@ -155,7 +158,7 @@ def idle_tasks(tx: Tx, only: Only = None) -> Rows:
 def consumers_without_migration(tx: Tx, consumer_type: str, only: Only = None) -> Rows:
     """Return consumers of this type that have no open migration.
 
-    The rows are (uuid, status of the migration, if it exists).
+    The rows are (uuid, status of the ended migration or ``None``).
     """
     query = (
         sa.select(consumers.c.uuid, migrations.c.status)
@@ -195,9 +198,10 @@ _HOLDINGS = sa.select(
 
 
 def holdings(tx: Tx, placed: Rows, others: Collection[str]) -> dict[str, dict[str, int]]:
-    """Return the allocations of servers and other consumers, summed by consumer and class.
+    """Return the allocations of servers and of other consumers, summed by consumer and class.
 
-    ``placed`` is a batch of :func:`placed_servers`: all rows in a range of ids.
+    ``placed`` must be a batch of :func:`placed_servers`, and ``others`` are the uuids of the other
+    consumers.
     """
     if not placed:
         return {}
@@ -220,10 +224,10 @@ def _without_order(tx: Tx, only: Only, kind: str, which: sa.ColumnElement[bool])
 
 
 def _has_no_order(kind: str | None = None) -> sa.ColumnElement[bool]:
-    """Return the condition that a server has no waiting order, or none of this kind.
+    """Return the condition that a server has no pending order, or no pending order of this kind.
 
-    The condition is not a join, because a database without statistics would then scan all waiting
-    orders for each server.
+    Waiting and held orders are pending. The condition is a subquery, because with a join, a
+    database without statistics would scan all pending orders for each server.
     """
     ordered = sa.select(work_orders.c.server_uuid).where(
         work_orders.c.status.in_((OrderStatus.WAITING, OrderStatus.HELD))
@@ -234,7 +238,7 @@ def _has_no_order(kind: str | None = None) -> sa.ColumnElement[bool]:
 
 
 def misnamed_hosts(tx: Tx) -> Rows:
-    """Return servers whose host is not on their provider, as rows of (uuid, host)."""
+    """Return servers whose host and provider do not belong together, as rows of (uuid, host)."""
     query = (
         sa.select(servers.c.uuid, servers.c.host)
         .outerjoin(hosts, hosts.c.name == servers.c.host)

@@ -1,4 +1,4 @@
-"""Queries for availability zones. A zone exists if the row of a host names it."""
+"""Queries for availability zones. A zone exists if at least one host is in the zone."""
 
 from __future__ import annotations
 

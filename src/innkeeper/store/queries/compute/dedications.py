@@ -26,7 +26,7 @@ from innkeeper.store.transactions import Tx
 class PcloudFacts:
     """The projects that may use a pcloud.
 
-    Requests of the projects in ``taken_in`` may use the pcloud without naming it.
+    Servers of the projects in ``taken_in`` may be placed in the pcloud without a hint.
     """
 
     uuid: str
@@ -49,7 +49,8 @@ _NAMES = (
 NAMED_MAX = 10
 """The maximum number of ids that are listed for an ambiguous name."""
 _NAMED = sa.select(pclouds.c.uuid).order_by(pclouds.c.id).limit(NAMED_MAX + 1)
-# One row for each project that a lease is shared with, and one with NULL if there is none.
+# One row for each project that a lease is shared with. The project is NULL if the lease is not
+# shared.
 _USERS = PreparedForIds(
     sa.select(reservations.c.uuid, leases.c.project_id, lease_projects.c.project_id)
     .join(leases, leases.c.id == reservations.c.lease_id)
@@ -64,7 +65,8 @@ _UNENDED = Prepared(
     .where(leases.c.end_at > sa.bindparam("now"))
 )
 # The index on (host, deleted_at) finds the servers without a host. JSON is compared as text, which
-# every database supports. Keys are in quotes. The caller checks the hints themselves.
+# every database supports. The text may also match other parts of the JSON, so callers must check
+# the hints that they receive.
 OFFLOADED = (
     sa.select(servers.c.uuid, servers.c.project_id, servers.c.hints)
     .where(servers.c.host.is_(None))
@@ -77,9 +79,9 @@ _DELETED = sa.select(sa.func.max(servers.c.deleted_at)).where(servers.c.host == 
 _MOVED = sa.select(sa.func.max(migrations.c.updated_at)).where(
     migrations.c.source_host == hosts.c.name
 )
-# A shelved server has neither a host nor a migration, so its orders count. The newest order by id
-# is used instead of the one that ended last. Finding the latter would need a scan of all orders,
-# and the times differ only by moments.
+# A server that was shelved has neither a host nor a migration, so the orders on the host are read.
+# The order with the highest id is taken instead of the order that ended last. The latter would need
+# a scan of all orders, and the times differ little.
 _CARRIED_OUT = (
     sa.select(work_orders.c.updated_at)
     .where(work_orders.c.agent_id == hosts.c.agent_id)
@@ -197,9 +199,9 @@ def is_unended(tx: Tx, reservation: str, now: datetime) -> bool:
 
 
 def offloaded_with_hint(tx: Tx, hint: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the offloaded servers with this hint, as rows of (server, project, hints).
+    """Return the shelved offloaded servers with this hint, as rows of (server, project, hints).
 
-    The query scans all offloaded servers, so it is not for frequent requests.
+    The query scans all shelved offloaded servers, so it is not for frequent requests.
     """
     return [tuple(row) for row in tx.execute(OFFLOADED, {"key": f'%"{hint}"%'})]
 

@@ -1,4 +1,4 @@
-"""Queries for the inventories and usage of hosts and pools, for the views of hosts."""
+"""Queries for the inventories and usage of hosts and pools, as the APIs show them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def _host(row: Sequence[Any]) -> Host:
 
 @dataclass(frozen=True, slots=True)
 class HostRow:
-    """The part of a row in the host table that comes from the host, not from its provider."""
+    """The facts about a host for the snapshot. Inventories and traits are not included."""
 
     provider_id: ProviderId
     provider_uuid: ProviderUuid
@@ -58,7 +58,7 @@ _SNAPSHOT = sa.select(
     *records.columns(hosts, HostRow, provider_uuid=resource_providers.c.uuid)
 ).join(
     resource_providers,
-    # A pool holds no servers, even if a host is assigned to it.
+    # A provider that is a pool holds no servers, even if a host is on it.
     (resource_providers.c.id == hosts.c.provider_id) & (resource_providers.c.can_host == 1),
 )
 _SNAPSHOT_OF = _SNAPSHOT.where(hosts.c.provider_id.in_(IDS))
@@ -66,7 +66,7 @@ _PROVIDER_IDS = PreparedForIds(sa.select(hosts.c.provider_id).where(hosts.c.prov
 
 
 def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> list[HostRow]:
-    """Return the hosts on these providers, or all hosts."""
+    """Return the hosts on these providers, or all hosts for ``None``."""
     if provider_ids is None:
         return [HostRow(*row) for row in tx.execute(_SNAPSHOT)]
     # Many claims are on providers without a host, so a cheap query excludes these first.
@@ -100,7 +100,10 @@ def provider_uuids_by_name(tx: Tx, names: Collection[str]) -> dict[str, Provider
 
 
 def reported_since(tx: Tx, since: datetime | None) -> list[tuple[ProviderId, datetime]]:
-    """Return when hosts were last reported, for all hosts or for those reported since ``since``."""
+    """Return when hosts were last reported.
+
+    Hosts whose last report was before ``since`` are left out.
+    """
     is_reported = hosts.c.reported_at.is_not(None)
     query = sa.select(hosts.c.provider_id, hosts.c.reported_at).where(is_reported)
     if since is not None:
@@ -157,7 +160,11 @@ def page(
     name: str | None = None,
     name_part: str | None = None,
 ) -> list[Host]:
-    """Return hosts after the row ``after_row``, oldest first."""
+    """Return hosts after the row ``after_row``, oldest first.
+
+    With ``name``, return only the host with this name. With ``name_part``, return only hosts whose
+    names contain this text.
+    """
     query = _HOSTS.where(hosts.c.id > after_row).order_by(hosts.c.id)
     if name is not None:
         query = query.where(hosts.c.name == name)
@@ -289,7 +296,9 @@ def residents(tx: Tx, names: Collection[str]) -> list[Any]:
 
 
 def to_delete(tx: Tx, names: Collection[str], seen_since: datetime, limit: int) -> list[ServerId]:
-    """Return the servers on these hosts, oldest first, except those that a live agent deletes.
+    """Return the servers on these hosts, oldest first.
+
+    Servers that a live agent is deleting are left out.
 
     An agent is live if it was seen since ``seen_since`` and the host is not forced down.
     """

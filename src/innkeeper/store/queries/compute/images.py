@@ -28,7 +28,7 @@ _SORT_NULLS: Mapping[str, str | int] = {
 """The values that replace NULL for sorting."""
 _BY_IDS = PreparedForIds(_IMAGES.where(images.c.id.in_(IDS)))
 ROWS_PER_LOOK = 200
-"""How many rows are read at once if a predicate filters them."""
+"""The number of rows in one query, if a predicate in Python filters the rows."""
 
 
 def get_many(tx: Tx, ids: Collection[str]) -> dict[str, Image]:

@@ -53,7 +53,7 @@ def open_ones(tx: Tx, server_uuids: Collection[str]) -> list[Migration]:
 
 
 def open_on(tx: Tx, host: str) -> list[Migration]:
-    """Of the migrations from or to a host, return those that may still have allocations."""
+    """Return the migrations from or to a host that may still have allocations."""
     query = _MIGRATIONS.where(migrations.c.status.in_(sorted(OPEN)))
     here = (migrations.c.source_host == host) | (migrations.c.dest_host == host)
     return [Migration(*row) for row in tx.execute(query.where(here))]

@@ -1,8 +1,7 @@
 """Database access for work orders.
 
-Always true: an order is delivered again and again until it is ended, and it is ended only once.
-Adding an order notes its agent on the transaction, so that the commit wakes the agent's pending
-poll.
+Always true: an order is delivered again and again until it is ended, and it is ended only once. A
+new order wakes the agent's pending poll when the transaction commits.
 """
 
 from __future__ import annotations
@@ -71,8 +70,8 @@ _SET_MESSAGE = Prepared(
 class OpenOrder:
     """A waiting order, without its body.
 
-    ``attempt`` is the number of hosts tried, including the host of this order. ``alternates`` are
-    the hosts for further attempts, best first.
+    ``attempt`` counts the hosts that were tried, including the host of this order. ``alternates``
+    are the hosts for further attempts, best first.
     """
 
     id: int
@@ -94,7 +93,7 @@ _OPEN_AMONG = _OPEN.where(work_orders.c.id.in_(IDS))
 class NewOrder(msgspec.Struct, frozen=True):
     """An order that is not stored yet; see :class:`OpenOrder`.
 
-    An order that ``is_held`` is not delivered before :func:`deliver_held`.
+    A held order is not delivered until :func:`deliver_held` is called.
     """
 
     agent_id: AgentId
@@ -160,16 +159,16 @@ _HELD = work_orders.c.status == OrderStatus.HELD
 
 
 def held(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
-    """Return the orders for these servers that are not delivered yet, except orders to destroy."""
+    """Return the held orders for these servers, except orders to destroy the servers."""
     query = _ALL.where(_HELD, ~_CLEARS).where(work_orders.c.server_uuid.in_(IDS))
     return [OpenOrder(*row) for row in by_ids.rows(tx, query, list(servers))]
 
 
 def deliver_held(tx: Tx, order: OpenOrder, body: Mapping[str, Any], now: datetime) -> None:
-    """Deliver a held order with this body from now on. The commit wakes its agent.
+    """Let a held order be delivered from now on, with this body. The commit wakes its agent.
 
-    The order gets a new number. Agents ask for orders with higher numbers than the newest known
-    order. Agents would find an old number only with their next poll for all orders.
+    The order gets a new number, because agents usually ask only for orders above the highest number
+    that they know.
     """
     is_held = (work_orders.c.id == order.id) & (work_orders.c.status == OrderStatus.HELD)
     row = tx.execute(work_orders.select().where(is_held)).first()
@@ -191,7 +190,7 @@ def clearing(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
 
 
 def clearing_held_since(tx: Tx, before: datetime, limit: int) -> list[OpenOrder]:
-    """Return the orders to destroy servers that are held since a time before ``before``."""
+    """Return held orders to destroy servers that were created before ``before``, oldest first."""
     query = _ALL.where(_HELD, work_orders.c.created_at < before, _CLEARS)
     query = query.order_by(work_orders.c.created_at, work_orders.c.id).limit(limit)
     return [OpenOrder(*row) for row in tx.execute(query)]
@@ -204,7 +203,7 @@ def drop_held(tx: Tx, order: OpenOrder, now: datetime) -> None:
 
 
 def end_held(tx: Tx, servers: Collection[ServerId], message: str, now: datetime) -> None:
-    """Mark the held orders for these servers as failed, except orders to destroy.
+    """Mark the held orders for these servers as failed, except orders to destroy the servers.
 
     The remains of a failed server must still be destroyed.
     """
@@ -227,9 +226,10 @@ def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder
 def waiting_after(
     tx: Tx, wanted: Mapping[AgentId, int], limit: int
 ) -> dict[AgentId, list[WorkOrder]]:
-    """Return agents' waiting orders after an id for each agent, oldest first.
+    """Return the waiting orders of several agents, oldest first.
 
-    An agent gets at most ``limit`` of them. Agents without such orders are missing.
+    ``wanted`` maps each agent to an order id. Only orders after this id are returned, and at most
+    ``limit`` orders for each agent. Agents without such orders are left out.
     """
     if len(wanted) == 1:
         ((agent_id, after),) = wanted.items()
@@ -254,7 +254,7 @@ def newest(tx: Tx) -> int:
 
 
 def agents_behind(tx: Tx, after: int) -> dict[AgentId, int]:
-    """Return the agents with orders after an id, and each agent's newest order id."""
+    """Return the agents that have orders after an id, with the newest order id of each agent."""
     query = (
         sa.select(work_orders.c.agent_id, sa.func.max(work_orders.c.id))
         .where(work_orders.c.id > after)
@@ -355,8 +355,9 @@ def end(tx: Tx, numbers: Collection[int], outcome: str, now: datetime) -> None:
 
 
 def move(tx: Tx, agent_of: Mapping[str, AgentId]) -> None:
-    """Assign the waiting and held orders of these hosts to their agents, given by host name."""
-    # A query first, since orders to move are rare, and an UPDATE would lock all rows that it scans.
+    """Assign the pending orders on these hosts to the agents in ``agent_of``, by host name."""
+    # Query first, because few orders change their agent. An UPDATE would lock all rows that it
+    # scans.
     numbers: dict[AgentId, list[int]] = {}
     for number, host, agent_id in by_ids.rows(tx, _PENDING_ON, sorted(agent_of)):
         if agent_of[host] != agent_id:
@@ -368,7 +369,10 @@ def move(tx: Tx, agent_of: Mapping[str, AgentId]) -> None:
 
 
 def prune(tx: Tx, before: datetime) -> int:
-    """Delete some ended orders created before ``before``; return the number of deleted orders."""
+    """Delete ended orders that were created before ``before``, up to a maximum per call.
+
+    Returns the number of deleted orders.
+    """
     has_ended = work_orders.c.status.in_((OrderStatus.DONE, OrderStatus.FAILED))
     return pruning.delete_some(tx, work_orders, has_ended & (work_orders.c.created_at < before))
 

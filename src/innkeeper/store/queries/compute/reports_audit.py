@@ -51,7 +51,7 @@ def reported_names(tx: Tx) -> Rows:
 
 
 def kept_classes(tx: Tx) -> set[tuple[int, str]]:
-    """Return pairs of (host's provider, resource class of one of its inventories)."""
+    """Return pairs of (host's provider, resource class) for all inventories of hosts."""
     query = (
         sa.select(inventories.c.resource_provider_id, resource_classes.c.name)
         .join(hosts, hosts.c.provider_id == inventories.c.resource_provider_id)
@@ -61,7 +61,7 @@ def kept_classes(tx: Tx) -> set[tuple[int, str]]:
 
 
 def kept_traits(tx: Tx) -> set[tuple[int, str]]:
-    """Return pairs of (host's provider, one of its traits)."""
+    """Return pairs of (host's provider, trait) for all traits of hosts."""
     query = (
         sa.select(resource_provider_traits.c.resource_provider_id, traits.c.name)
         .join(hosts, hosts.c.provider_id == resource_provider_traits.c.resource_provider_id)
@@ -71,9 +71,9 @@ def kept_traits(tx: Tx) -> set[tuple[int, str]]:
 
 
 def misdirected_orders(tx: Tx, only: Only = None) -> Rows:
-    """Return hosts with waiting orders that are assigned to an agent other than the host's.
+    """Return hosts with waiting orders for a wrong agent, which is not the host's agent.
 
-    The rows are (host, its agent, number of these orders).
+    The rows are (host, host's agent, number of wrong orders).
     """
     query = (
         sa.select(hosts.c.name, hosts.c.agent_id, sa.func.count())

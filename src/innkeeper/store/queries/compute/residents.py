@@ -1,4 +1,4 @@
-"""Query for the number of servers by host and project, for the host table."""
+"""Query for the number of servers by host and project, for the snapshot."""
 
 from __future__ import annotations
 

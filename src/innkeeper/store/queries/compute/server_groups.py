@@ -1,8 +1,8 @@
 """Database access for server groups and their members.
 
 Always true: queries of members leave out deleted servers. The membership rows of deleted servers
-are kept, to show which group a server was in. Servers in child zones are members too, until they
-are surely gone or are being undone.
+are kept, to show which group a server was in. Servers in child zones are members too. If such a
+server is being undone, it does not count.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def named(tx: Tx, project_id: str, prefix: str) -> list[ServerGroup]:
 
 
 def members(tx: Tx, group_ids: Collection[int]) -> Members:
-    """Return the members of these groups, by group. Empty groups are left out."""
+    """Return the members of these groups, by group. Groups without members are left out."""
     found: dict[int, tuple[ServerId, ...]] = {}
     below = by_ids.rows(tx, _MEMBERS_BELOW, group_ids)
     for group_id, uuid in [*by_ids.rows(tx, _MEMBERS, group_ids), *below]:
@@ -176,7 +176,7 @@ def counts_below(tx: Tx, group_id: int, but: str = "") -> dict[int, int]:
 
 
 def hosts_ahead(tx: Tx, group_id: int, but: str = "") -> list[str]:
-    """Return, for each move of a member, the source or destination that the member is not on.
+    """Return the sources and destinations of members' moves, except the members' present hosts.
 
     Moves of the server ``but`` are left out.
     """
@@ -201,13 +201,13 @@ def remove_members(tx: Tx, uuids: Collection[str]) -> None:
 
 
 def prune_of_parents(tx: Tx, before: datetime) -> int:
-    """Delete some groups of zone parents that are older than ``before`` and have no members.
+    """Delete empty groups of zone parents that were created before ``before``.
 
-    Returns the number of deleted groups.
+    Each call deletes up to a maximum number. Returns the number of deleted groups.
     """
     group = server_groups.c
     member = sa.exists().where(server_group_members.c.group_id == group.id)
-    # Only the projects of zone parents have the mark in their ids.
+    # Only the ids of zone parents' projects contain this mark.
     is_empty = (
         group.project_id.contains(PREFIX_END)
         & (group.created_at < before)

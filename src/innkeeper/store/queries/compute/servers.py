@@ -37,8 +37,9 @@ EARLIEST = "0001-01-01 00:00:00.000000"
 """The value that replaces a missing timestamp for sorting."""
 
 IS_NOT_DELETED = sa.func.coalesce(servers.c.deleted_at, sa.null()).is_(None)
-"""For statements with many ids. The function keeps SQLite from using the index on ``deleted_at``:
-with eight ids or more, it would read all servers that are not deleted."""
+"""The condition that a server is not deleted, for statements with many ids. The function call keeps
+SQLite from using the index on ``deleted_at``. With eight ids or more, SQLite would otherwise read
+all servers that are not deleted."""
 _BY_UUID = ROWS.where(servers.c.uuid == sa.bindparam("requested"))
 _ALIVE = _BY_UUID.where(servers.c.deleted_at.is_(None))
 
@@ -60,7 +61,10 @@ def insert_many(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def by_uuid(tx: Tx, uuid: str, *, is_deleted_wanted: bool = False) -> Server | None:
-    """Return the server with this uuid. A deleted server is returned only on request."""
+    """Return the server with this uuid.
+
+    A deleted server is returned only if ``is_deleted_wanted`` is set.
+    """
     query = _BY_UUID if is_deleted_wanted else _ALIVE
     row = tx.execute(query, {"requested": uuid}).first()
     return None if row is None else server(row)
@@ -68,7 +72,7 @@ def by_uuid(tx: Tx, uuid: str, *, is_deleted_wanted: bool = False) -> Server | N
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """The facts about a server that are needed to end its orders. The server is not deleted."""
+    """A server that is not deleted, with the facts that are needed to end its orders."""
 
     uuid: ServerId
     project_id: str
@@ -135,7 +139,7 @@ _KNOWN = PreparedForIds(sa.select(servers.c.uuid).where(servers.c.uuid.in_(IDS))
 
 
 def ever_known(tx: Tx, uuids: Collection[str]) -> set[str]:
-    """Return which of these uuids belong to servers, deleted or not."""
+    """Return the uuids that belong to a server, deleted or not."""
     return {row[0] for row in _KNOWN.rows(tx, uuids)}
 
 
@@ -274,7 +278,7 @@ def conditions(selection: ServerSelection) -> Iterator[sa.ColumnElement[bool]]:
     for name, values in selection.exact.items():
         yield _is_one_of(servers.c[name], values)
     for name, pattern in selection.like.items():
-        # The database converts both sides to lower case: some databases convert only ASCII letters.
+        # The database converts both sides, because some databases convert only ASCII letters.
         lowered = sa.func.lower(_like(pattern))
         yield sa.func.lower(servers.c[name]).like(lowered, escape=ESCAPE)
     for name, moment in selection.since.items():

@@ -45,7 +45,10 @@ def deleted_of_batch(tx: Tx, batch_id: str, project_id: str, since: datetime) ->
 
 
 def of_prefix(tx: Tx, prefix: str, after: str | None, limit: int) -> list[HeldServer]:
-    """Return servers of the projects with a prefix and an id above ``after``, ordered by id."""
+    """Return servers of projects whose ids begin with ``prefix``, ordered by uuid.
+
+    Only servers with a uuid above ``after`` are returned.
+    """
     query = _HELD.where(servers.c.project_id.startswith(prefix, autoescape=True))
     if after is not None:
         query = query.where(servers.c.uuid > after)
@@ -53,5 +56,5 @@ def of_prefix(tx: Tx, prefix: str, after: str | None, limit: int) -> list[HeldSe
 
 
 def by_uuids(tx: Tx, uuids: Collection[str]) -> list[HeldServer]:
-    """Return those of these servers that are in this zone."""
+    """Return the servers with these uuids that are in this zone."""
     return [HeldServer(*row) for row in by_ids.rows(tx, _BY_UUIDS, uuids)]

@@ -60,5 +60,5 @@ def remove(tx: Tx, credential_id: str) -> bool:
 
 
 def prune(tx: Tx, now: datetime) -> int:
-    """Delete some expired credentials; return their number."""
+    """Delete expired credentials, up to a maximum per call; return the number of deleted rows."""
     return pruning.delete_some(tx, agent_credentials, agent_credentials.c.expires_at <= now)

@@ -171,7 +171,7 @@ def role(tx: Tx, role_id: str) -> Role | None:
 
 
 def find_roles(tx: Tx, *, names: Iterable[str] | None = None) -> list[Role]:
-    """Return all roles, or those with these names, ordered by name."""
+    """Return the roles with these names, or all roles for ``None``, ordered by name."""
     query = _ROLES.order_by(roles.c.name)
     if names is not None:
         query = query.where(roles.c.name.in_(list(names)))
@@ -205,7 +205,7 @@ def roles_of(tx: Tx, user_id: str, project_id: str) -> list[Role]:
 
 
 def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
-    """Assign a role to a user on a project. The user must not have the role there yet."""
+    """Assign a role to a user on a project. The user must not have the role on the project yet."""
     invalidations.invalidate(tx, invalidations.IDENTITY)
     tx.execute(
         role_assignments.insert().values(user_id=user_id, project_id=project_id, role_id=role_id)
@@ -262,7 +262,10 @@ _USER_AND_REVOCATION = (
 
 
 def user_of_token(tx: Tx, user_id: str, chain: Sequence[str]) -> User | None:
-    """Return the user of a token, or ``None`` if any token in its chain is revoked."""
+    """Return the user of a token, or ``None`` if any token in its chain is revoked.
+
+    ``chain`` has the audit ids of the token and of the tokens that it was derived from.
+    """
     found = tx.execute(_USER_AND_REVOCATION, {"user": user_id, "chain": list(chain)})
     # If any token in the chain is revoked, every row names a revoked token.
     row = found.first()
@@ -282,7 +285,10 @@ def revoke_token(tx: Tx, audit_id: str, expires_at: datetime) -> None:
 
 
 def prune_revoked_tokens(tx: Tx, now: datetime) -> int:
-    """Delete some records of revoked tokens that have expired; return the number of records."""
+    """Delete the records of expired revoked tokens, up to a maximum per call.
+
+    Returns the number of deleted records.
+    """
     return pruning.delete_some(tx, revoked_tokens, revoked_tokens.c.expires_at < now)
 
 

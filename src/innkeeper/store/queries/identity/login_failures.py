@@ -38,7 +38,10 @@ def remove(tx: Tx, subject: str, source: str | None = None) -> None:
 
 
 def prune(tx: Tx, before: datetime) -> int:
-    """Delete some records whose last failure was before ``before``; return their number."""
+    """Delete records whose last failure was before ``before``, up to a maximum per call.
+
+    Returns the number of deleted records.
+    """
     return pruning.delete_some(tx, login_failures, login_failures.c.last_at < before)
 
 

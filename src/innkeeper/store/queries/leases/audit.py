@@ -61,7 +61,7 @@ def kept(tx: Tx, only: Only = None) -> list[FreepoolRow]:
 
 
 def holders(tx: Tx) -> dict[int, list[HostHolder]]:
-    """Return the reservations of whole hosts that hold each host, by the host's row id."""
+    """Return the reservations that hold each host as a whole, by the host's row id."""
     query = (
         sa.select(
             holds.c.host_id,

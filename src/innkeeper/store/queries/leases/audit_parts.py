@@ -1,4 +1,4 @@
-"""Queries for the audit of what reservations have while they are active."""
+"""Queries for the audit of active reservations: their aggregates, flavors, groups and slots."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ _IS_SLOT_CLASS = resource_classes.c.name.startswith(SLOT_CLASS_PREFIX, autoescap
 
 
 class AuditedReservation(NamedTuple):
-    """A reservation, its aggregate if that exists, and whether its flavor and group exist.
+    """A reservation, with the objects that belong to it.
 
-    ``has_group`` is also true for a reservation without an affinity, which needs none.
+    ``aggregate`` is ``None`` if the aggregate does not exist. ``has_flavor`` and ``has_group`` tell
+    whether the flavor and the server group exist. A reservation without affinity needs no group, so
+    its ``has_group`` is True.
     """
 
     uuid: str
@@ -43,7 +45,7 @@ class AuditedReservation(NamedTuple):
 
 
 class ActiveHold(NamedTuple):
-    """Units that were handed over to a reservation."""
+    """Units (whole hosts or slots) of a host that were handed over to a reservation."""
 
     reservation: str
     host_id: int
@@ -52,7 +54,7 @@ class ActiveHold(NamedTuple):
 
 
 class SlotInventory(NamedTuple):
-    """Slots in Placement.
+    """An inventory of slots in Placement.
 
     ``host_id`` is ``None`` if the provider belongs to no host of the freepool.
     """

@@ -24,11 +24,11 @@ from innkeeper.store.tables.placement import (
 from innkeeper.store.transactions import Tx
 
 FACTS = ("name", "hypervisor_type", "hypervisor_version", "availability_zone")
-"""Columns of hosts that requirements compare."""
+"""The columns of hosts that requirements of leases can compare."""
 NAMES = {"name": "hypervisor_hostname"}
 """The names of columns in requirements, if they differ from the names in the table."""
 AMOUNTS = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "local_gb": "DISK_GB"}
-"""Totals that requirements compare, by name."""
+"""The names of amounts in requirements, with the resource classes whose totals they mean."""
 _HOSTS: sa.Select[*tuple[Any, ...]] = (
     sa.select(
         *records.columns(
@@ -96,7 +96,7 @@ def add(
 
 
 def remove(tx: Tx, host_id: int) -> None:
-    """Remove a host without holds from the freepool."""
+    """Remove a host from the freepool. The host must have no holds."""
     tx.execute(freepool_hosts.delete().where(freepool_hosts.c.host_id == host_id))
 
 
@@ -113,7 +113,10 @@ def page(tx: Tx, *, after: int, limit: int) -> list[FreepoolHost]:
 
 
 def for_calendar(tx: Tx, providers: Collection[ProviderId] | None) -> list[CalendarHost]:
-    """Return the hosts of the freepool among these providers, or all hosts, for the calendar."""
+    """Return the hosts of the freepool on these providers, for the calendar.
+
+    ``None`` selects all hosts of the freepool.
+    """
     rows: list[Any] = (
         list(tx.execute(_CALENDAR).all())
         if providers is None
@@ -139,7 +142,7 @@ def for_calendar(tx: Tx, providers: Collection[ProviderId] | None) -> list[Calen
 
 
 def _facts(own: Sequence[Any], totals: Mapping[str, int]) -> dict[str, Any]:
-    """Return a host's own facts for requirements, by Blazar's names."""
+    """Return the facts about a host that requirements can compare, by Blazar's names."""
     return {
         **{NAMES.get(name, name): value for name, value in zip(FACTS, own, strict=True)},
         **{name: totals.get(class_name, 0) for name, class_name in AMOUNTS.items()},
@@ -158,7 +161,8 @@ def _amounts(
 ) -> dict[ProviderId, tuple[dict[str, int], dict[str, int]]]:
     """Return the totals and the capacities of these providers by class.
 
-    A capacity is the total without the reserved amount. Overcommitment does not increase it.
+    A capacity is the total without the reserved amount. An allocation ratio above 1 does not
+    increase it.
     """
     found: dict[ProviderId, tuple[dict[str, int], dict[str, int]]] = {
         each: ({}, {}) for each in providers
@@ -182,9 +186,9 @@ def change(tx: Tx, host_id: int, **values: Any) -> None:
 
 
 def leaving(tx: Tx, now: datetime) -> list[int]:
-    """Return the hosts that should leave the freepool by now."""
+    """Return the row ids of the hosts that are due to leave the freepool, sorted."""
     query = sa.select(freepool_hosts.c.host_id).where(freepool_hosts.c.leaves_at <= now)
-    # Sorted here: to read in this order, SQLite would read all hosts.
+    # Sort in Python, because SQLite would scan all hosts for an ORDER BY.
     return sorted(tx.execute(query).scalars())
 
 

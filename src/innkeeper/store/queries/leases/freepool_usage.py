@@ -1,7 +1,7 @@
 """Records of how long hosts were in the freepool, and how long reservations had them.
 
-A period has no end until the host is returned. Holds are about the present and the future.
-Periods are about the past, and outlive the host and the lease.
+Each record is a period, which has no end until the host is returned. Holds are about the present
+and the future. Periods are about the past, and outlive the host and the lease.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def begin(tx: Tx, reservation: int, host_ids: Collection[int], now: datetime) ->
 
 
 def end(tx: Tx, reservation: str, host_ids: Collection[int], now: datetime) -> None:
-    """Record that a reservation returns these hosts. Other hosts are skipped."""
+    """Record that a reservation returns these hosts.
+
+    Hosts that the reservation does not have are ignored.
+    """
     those = freepool_runs.update().where(
         freepool_runs.c.host_id.in_(IDS),
         freepool_runs.c.reservation_uuid == reservation,

@@ -22,7 +22,8 @@ _FLAGGED = (
     .join(leases, leases.c.id == reservations.c.lease_id)
     .where(leases.c.ended_at.is_(None), _OPEN)
 )
-# Two queries, because each then has an index. Not every database uses one for IS TRUE.
+# Two queries, so that each can use an index. The comparison with true is not IS TRUE, because some
+# databases use no index for IS TRUE.
 _MISSING = _FLAGGED.where(reservations.c.is_missing == sa.true())
 _CHANGED = _FLAGGED.where(reservations.c.is_changed == sa.true()).where(
     reservations.c.updated_at <= sa.bindparam("before")
@@ -47,10 +48,10 @@ def unusable(tx: Tx, seen_since: datetime) -> dict[int, bool]:
 def holders(
     tx: Tx, host_ids: Collection[int], now: datetime, until: datetime | None
 ) -> dict[str, set[int]]:
-    """Return the leases that hold some of these hosts, with these hosts, ordered by start.
+    """Return the leases that hold any of these hosts, with the hosts that each lease holds.
 
-    Leases that are over are left out. With ``until``, leases that start at that time or later are
-    left out too.
+    The leases are ordered by start. Leases that are over are left out. With ``until``, leases that
+    start at that time or later are left out too.
     """
     query = (
         sa.select(leases.c.uuid, holds.c.host_id)

@@ -1,4 +1,4 @@
-"""Database access for holds: units on hosts of the freepool that reservations have."""
+"""Database access for holds. A hold gives units of a host in the freepool to a reservation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ _WINDOWS_OF = _WINDOWS.where(hosts.c.provider_id.in_(IDS))
 
 
 def add(tx: Tx, reservation: int, units: Mapping[int, int]) -> None:
-    """Add holds of a reservation, given as units by host.
+    """Add holds of a reservation.
+
+    ``units`` maps each host to the number of held units.
 
     The reservation must not have holds on these hosts yet.
     """
@@ -59,7 +61,7 @@ def set_units(tx: Tx, reservation: int, host: int, units: int) -> None:
 
 
 def activate(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
-    """Record that a reservation now has these hosts, or the slots that it holds on them."""
+    """Record that the held units on these hosts were handed over to the reservation."""
     those = holds.update().where(holds.c.reservation_id == reservation, holds.c.host_id.in_(IDS))
     by_ids.run(tx, those.values(is_active=True), host_ids)
 
@@ -90,7 +92,10 @@ def held_hosts(tx: Tx, window: Window) -> set[int]:
 
 
 def is_held(tx: Tx, host_id: int, after: datetime | None = None) -> bool:
-    """Return whether a lease that is not over holds a host at any time, or after a given time."""
+    """Return whether a lease that is not over holds a host.
+
+    With ``after``, only leases that end after this time count.
+    """
     query = (
         sa.select(holds.c.host_id)
         .join(reservations, reservations.c.id == holds.c.reservation_id)
@@ -130,7 +135,11 @@ def of_reservations(tx: Tx, rows: Collection[int]) -> dict[int, list[Hold]]:
 def of_reservation(
     tx: Tx, row: int, *, is_active: bool | None = None, most: int | None = None
 ) -> list[Hold]:
-    """Return the first holds of a reservation, ordered by host."""
+    """Return the holds of a reservation, ordered by host.
+
+    With ``is_active``, return only the holds in this state. With ``most``, return at most this many
+    holds.
+    """
     query = _HOLDS.where(holds.c.reservation_id == row)
     if is_active is not None:
         query = query.where(holds.c.is_active.is_(is_active))
@@ -149,7 +158,7 @@ def others_active(
     """Return the units on these hosts that were handed over to other reservations.
 
     Units of leases that are over count until they are returned. The rows are (host, units, amounts
-    of one unit or None).
+    of one unit). The amounts are ``None`` for a whole host.
     """
     query = (
         sa.select(holds.c.host_id, holds.c.units, reservations.c.unit_amounts)

@@ -115,7 +115,7 @@ def _of_live(query: sa.Select[*tuple[Any, ...]], host_id: int) -> sa.Select[*tup
 
 
 def is_handed_over(tx: Tx, host_id: int) -> bool:
-    """Return whether slots on a host were handed over to a reservation and not taken back yet."""
+    """Return whether a reservation has slots on a host now."""
     query = (
         sa.select(holds.c.host_id)
         .join(reservations, reservations.c.id == holds.c.reservation_id)

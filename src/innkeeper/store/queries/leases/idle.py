@@ -20,7 +20,7 @@ _HAS_BEGUN = sa.exists().where(
     lease_events.c.kind == LeaseEventKind.START,
     lease_events.c.state == LeaseEventState.DONE,
 )
-# Not as a join: databases would begin with the starts that are done, those of all past leases.
+# EXISTS, because with a join, databases would begin with the done start events of all past leases.
 _CANDIDATES = (
     sa.select(leases.c.id)
     .where(_HAS_BEGUN)
@@ -49,19 +49,22 @@ _USED_CLASSES = (
 
 
 def candidates(tx: Tx, *, after: int, most: int) -> list[int]:
-    """Return active leases with a grace time, whose row ids are higher than ``after``, in order."""
+    """Return active leases with a grace time, sorted by row id.
+
+    Only leases with row ids above ``after`` are returned, and at most ``most``.
+    """
     return list(tx.execute(_CANDIDATES, {"after": after, "most": most}).scalars())
 
 
 def with_used_hosts(tx: Tx, rows: Collection[int]) -> set[int]:
-    """Return which of these leases have a whole host with allocations on it."""
+    """Return the leases in ``rows`` that have a whole host with allocations on it."""
     return {lease for (lease,) in by_ids.rows(tx, _USED_HOSTS, rows)}
 
 
 def with_used_slots(tx: Tx, reservations_of: Mapping[str, int]) -> set[int]:
-    """Return the leases with a used slot.
+    """Return the leases that have an allocated slot.
 
-    ``reservations_of`` maps the uuid of a reservation to its lease.
+    ``reservations_of`` maps the uuid of a reservation to the row id of its lease.
     """
     by_class = {slot_class(uuid): lease for uuid, lease in reservations_of.items()}
     return {by_class[name] for (name,) in by_ids.rows(tx, _USED_CLASSES, by_class)}

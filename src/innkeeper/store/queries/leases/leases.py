@@ -77,7 +77,7 @@ _IS_ANY_DUE = (
 
 
 def _complete(tx: Tx, rows: Sequence[Any]) -> list[Lease]:
-    """Add reservations, events and projects to leases, with three queries for all of them."""
+    """Build leases from their rows. Three queries read the reservations, events and projects."""
     found = {row[0]: row for row in rows}
     parts = _RESERVATIONS.grouped(tx, found, Reservation)
     events = _EVENTS.grouped(tx, found, LeaseEvent)
@@ -128,7 +128,7 @@ def add_reservations(
 
 
 def demand_values(request: ReservationRequest) -> dict[str, Any]:
-    """Return the columns of a reservation that follow from its demand."""
+    """Return the columns of a reservation that contain its demand."""
     demand = request.demand
     amounts = None if demand.unit_amounts is None else dict(demand.unit_amounts)
     return {
@@ -216,14 +216,14 @@ def change_reservation(tx: Tx, row: int, now: datetime, **values: Any) -> None:
 
 
 def remove(tx: Tx, row: int) -> None:
-    """Delete a lease without holds."""
+    """Delete a lease, which must have no holds."""
     for table in (lease_events, lease_projects, reservations):
         tx.execute(table.delete().where(table.c.lease_id == row))
     tx.execute(leases.delete().where(leases.c.id == row))
 
 
 def remove_reservation(tx: Tx, row: int) -> None:
-    """Delete a reservation without holds."""
+    """Delete a reservation, which must have no holds."""
     tx.execute(reservations.delete().where(reservations.c.id == row))
 
 
@@ -251,8 +251,8 @@ def due(tx: Tx, kind: str, now: datetime, most: int) -> list[str]:
     """Return the leases whose event of this kind is due and not done.
 
     Waiting events come before begun ones, so that events that wait for an unreachable agent do not
-    delay the others. Events of equal state are in the order of their due times. Of leases that are
-    over, only ends are returned.
+    delay the others. Events of equal state are in the order of their due times. If a lease is over,
+    only its end event counts.
     """
     query = _DUE
     if kind != LeaseEventKind.END:
@@ -262,7 +262,10 @@ def due(tx: Tx, kind: str, now: datetime, most: int) -> list[str]:
 
 
 def move_event(tx: Tx, event: LeaseEvent, state: str, now: datetime) -> bool:
-    """Change the state of an event. Returns False if the state was no longer that of ``event``."""
+    """Change the state of an event.
+
+    Returns False if the event was no longer in the state of ``event``.
+    """
     values = {"event": event.uuid, "seen": event.state, "new": state, "now": now}
     return _MOVE_EVENT.run(tx, [values]) == 1
 

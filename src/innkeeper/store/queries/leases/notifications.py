@@ -48,9 +48,10 @@ def due(
 
 
 def beyond(tx: Tx, kept: int, most: int, *, but: str) -> list[int]:
-    """Return at most ``most`` of the oldest notifications, except the newest ``kept``.
+    """Return the row ids of old notifications beyond the newest ``kept``, oldest first.
 
-    Notifications of the type ``but`` are neither returned nor counted.
+    Returns at most ``most`` ids. Notifications of the type ``but`` are neither returned nor
+    counted.
     """
     of_others = sa.select(lease_notifications.c.id).where(lease_notifications.c.event_type != but)
     newest = of_others.order_by(lease_notifications.c.id.desc())

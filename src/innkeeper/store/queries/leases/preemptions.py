@@ -1,4 +1,4 @@
-"""Database access for preemptible servers: those on hosts that leases need, and their warnings."""
+"""Database access for preemptible servers on hosts that leases need, and for their warnings."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from innkeeper.store.tables.leases import (
 )
 from innkeeper.store.transactions import Tx
 
-# The index of events finds the few starts that are near. What was handed over has no preemptible
-# servers.
+# The index of events finds the few leases that start soon. Hosts that were handed over are left
+# out, because they have no preemptible servers.
 _NEEDED = (
     sa.select(holds.c.host_id, sa.func.min(leases.c.start_at))
     .select_from(lease_events)
@@ -46,7 +46,8 @@ _NEEDED = (
 _LEAVING = sa.select(freepool_hosts.c.host_id, freepool_hosts.c.leaves_at).where(
     freepool_hosts.c.leaves_at <= sa.bindparam("until")
 )
-# JSON is compared as text, which every database supports. The caller checks the flavors themselves.
+# JSON is compared as text, which every database supports. The text may also match other parts of
+# the JSON, so the functions below check the flavors.
 _MAYBE_PREEMPTIBLE = sa.cast(servers.c.flavor, sa.Text).like(f"%{EXTRA_SPEC}%")
 _SERVERS = (
     sa.select(
@@ -126,7 +127,10 @@ def _on(tx: Tx, host_ids: Iterable[int]) -> Sequence[Any]:
 
 
 def hosts_with(tx: Tx, host_ids: Collection[int]) -> set[int]:
-    """Return those of these hosts that have a preemptible server, or an open migration of one."""
+    """Return the hosts in ``host_ids`` that have a preemptible server.
+
+    Hosts that a preemptible server is migrating from or to count too.
+    """
     found = {row.id for row in _on(tx, host_ids) if is_preemptible(row.flavor["extra_specs"])}
     for host_id, *flavors in by_ids.rows(tx, _MOVES, host_ids):
         if any(is_preemptible(each["extra_specs"]) for each in flavors):
@@ -135,9 +139,9 @@ def hosts_with(tx: Tx, host_ids: Collection[int]) -> set[int]:
 
 
 def to_confirm(tx: Tx, host_ids: Collection[int]) -> list[ServerId]:
-    """Return servers whose moves from these hosts could be confirmed now.
+    """Return the preemptible servers whose moves from these hosts can be confirmed now.
 
-    Only servers that were preemptible before the move, and hosts of the freepool, count.
+    Only hosts of the freepool count. A server counts if it was preemptible before the move.
     """
     rows = by_ids.rows(tx, _FINISHED, host_ids)
     return [ServerId(uuid) for uuid, old in rows if is_preemptible(old["extra_specs"])]
@@ -153,7 +157,7 @@ def everywhere(tx: Tx) -> dict[ServerId, str | None]:
 
 
 def taken_hosts(tx: Tx) -> set[str]:
-    """Return the hosts that a lease has now, wholly or in part, unless the lease is over."""
+    """Return the hosts that were handed over, wholly or in part, to leases that are not over."""
     query = (
         sa.select(hosts.c.name)
         .join(holds, holds.c.host_id == hosts.c.id)

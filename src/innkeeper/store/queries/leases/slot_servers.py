@@ -29,10 +29,10 @@ def _in_slots(reservation: str) -> sa.Select[*tuple[Any, ...]]:
 def to_delete(
     tx: Tx, reservation: str, host: str | None, seen_since: datetime, most: int
 ) -> list[ServerId]:
-    """Return servers in slots of a reservation that no live agent is deleting, oldest first.
+    """Return servers in slots of a reservation, oldest first.
 
-    With ``host``, return only the servers on this host. An agent is live if it was seen since
-    ``seen_since`` and the host is not forced down.
+    With ``host``, return only the servers on this host. Servers that a live agent is deleting are
+    left out. An agent is live if it was seen since ``seen_since`` and the host is not forced down.
     """
     query = (
         _in_slots(reservation)
@@ -54,7 +54,7 @@ def to_delete(
 def moved_away(tx: Tx, reservation: str, most: int) -> list[ServerId]:
     """Return servers that left slots of a reservation and can still return to them, oldest first.
 
-    Their migrations keep the slots until their owners confirm or revert the moves.
+    The servers' migrations keep the slots until the moves are confirmed or reverted.
     """
     # SELECT server_uuid FROM migrations JOIN allocations ... JOIN resource_classes ...
     #  WHERE name = (the class of the slots) AND status = 'finished'

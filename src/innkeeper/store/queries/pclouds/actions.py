@@ -65,9 +65,9 @@ def page(
 
 
 def prune(tx: Tx, before: datetime) -> int:
-    """Delete some actions before ``before``; return how many were deleted.
+    """Delete actions before ``before``, up to a maximum per call.
 
-    Ids increase with time, so the oldest rows have the lowest ids.
+    Returns the number of deleted actions.
     """
     oldest = sa.select(pcloud_actions.c.id).order_by(pcloud_actions.c.id).limit(pruning.ROWS_MAX)
     rows = tx.execute(oldest).scalars().all()

@@ -66,14 +66,14 @@ def dedicated(tx: Tx, only: Only = None) -> list[Dedicated]:
 
 
 OF_ROOM = (HOST_FLAVOR_KIND, PCLOUD_KIND)
-"""The kinds of aggregates that this room owns. Leases have aggregates of another kind."""
+"""The kinds of aggregates that belong to host flavors and pclouds."""
 
 
 class AggregateMemberships(NamedTuple):
-    """Pairs of (host, owned aggregate).
+    """Pairs of (host, aggregate of a host flavor or pcloud).
 
-    The pairs in ``wanted`` should exist. The pairs in ``present`` exist. The pairs in ``mirrored``
-    exist in Placement.
+    ``wanted`` has the pairs that should exist. ``present`` has the members of the aggregates.
+    ``mirrored`` has the members of the aggregates in Placement.
     """
 
     wanted: set[tuple[str, int]]
@@ -107,7 +107,10 @@ _BELONGINGS = sa.union_all(
 
 
 def memberships(tx: Tx) -> AggregateMemberships:
-    """Return the hosts in owned aggregates. Providers without a host are left out."""
+    """Return the memberships of hosts in aggregates of host flavors and pclouds.
+
+    Providers without a host are left out.
+    """
     return AggregateMemberships(
         _pairs(tx, _BELONGINGS), _pairs(tx, _MEMBERSHIPS), _pairs(tx, _MIRRORED)
     )
@@ -118,7 +121,10 @@ def _pairs(tx: Tx, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> set[tuple[
 
 
 def orphans(tx: Tx) -> list[tuple[str, str]]:
-    """Return owned aggregates without a host flavor or pcloud, as pairs of (name, kind)."""
+    """Return aggregates whose host flavor or pcloud does not exist any more.
+
+    The rows are (aggregate's name, kind).
+    """
     query = (
         sa.select(aggregates.c.name, aggregates.c.kind)
         .outerjoin(host_flavors, host_flavors.c.aggregate_id == aggregates.c.id)
@@ -169,8 +175,8 @@ def in_force(
 ) -> list[tuple[str, dict[str, float], str | None, float | None, float | None]]:
     """Return the hosts that have, or should have, the ratios of their pcloud.
 
-    The rows are (host, ratios in its row by class, pcloud, pcloud's CPU ratio, pcloud's memory
-    ratio). Hosts that may not have the pcloud's current ratios yet are left out.
+    The rows are (host, ratios in the host's row by class, pcloud, pcloud's CPU ratio, pcloud's
+    memory ratio). Hosts that may not have the pcloud's current ratios yet are left out.
     """
     has_ratio = pclouds.c.cpu_ratio.is_not(None) | pclouds.c.ram_ratio.is_not(None)
     query = (
@@ -203,9 +209,10 @@ class Paid(NamedTuple):
 
 
 def open_periods(tx: Tx) -> tuple[dict[int, list[Paid]], dict[int, tuple[str, Paid]]]:
-    """Return the open billing periods by host, and the hosts' names and expected billing.
+    """Return the open billing periods of hosts, and the billing periods that should be open.
 
-    Both mappings have the hosts' row ids as keys.
+    Both mappings have the hosts' row ids as keys. The values of the second also contain the host's
+    name.
     """
     names = ("host_id", "pcloud_uuid", "project_id", "host_name", "units")
     billed = sa.select(*(billing_periods.c[name] for name in names))

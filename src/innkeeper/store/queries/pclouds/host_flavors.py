@@ -108,7 +108,7 @@ def change(tx: Tx, row: int, description: str, units: int, now: datetime) -> Non
 
 
 def remove(tx: Tx, row: int) -> None:
-    """Delete a host flavor without hosts."""
+    """Delete a host flavor, which must have no hosts."""
     tx.execute(host_flavors.delete().where(host_flavors.c.id == row))
 
 

@@ -95,7 +95,7 @@ def counts(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
 
 
 def behind(tx: Tx, pcloud: int, row: int, limit: int) -> list[int]:
-    """Return the row ids of a pcloud's hosts that are above a row id, sorted."""
+    """Return the row ids of a pcloud's hosts, sorted. Only row ids above ``row`` are returned."""
     query = sa.select(pcloud_hosts.c.host_id).where(
         pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.host_id > row
     )
@@ -104,14 +104,14 @@ def behind(tx: Tx, pcloud: int, row: int, limit: int) -> list[int]:
 
 
 def count_behind(tx: Tx, pcloud: int, row: int) -> int:
-    """Return the number of a pcloud's hosts whose row ids are above a row id."""
+    """Return the number of a pcloud's hosts whose row ids are above ``row``."""
     query = sa.select(sa.func.count()).select_from(pcloud_hosts)
     query = query.where(pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.host_id > row)
     return int(tx.execute(query).scalar_one())
 
 
 def counts_behind(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
-    """Return how many hosts of each pcloud may still have its previous ratios.
+    """Return how many hosts of each pcloud may still have the pcloud's previous ratios.
 
     Pclouds whose hosts all have the current ratios are left out.
     """
@@ -124,7 +124,7 @@ def counts_behind(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
 
 
 def replaced(tx: Tx) -> list[PcloudHost]:
-    """Return all hosts of pclouds that are being replaced by another host."""
+    """Return all pcloud hosts that are being replaced by other hosts."""
     query = _HOSTS.where(pcloud_hosts.c.is_replaced.is_(sa.true()))
     return [PcloudHost(*row) for row in tx.execute(query.order_by(pcloud_hosts.c.host_id))]
 
@@ -151,7 +151,7 @@ def units_of(tx: Tx, project_id: str) -> int:
 
 
 def add(tx: Tx, row: Mapping[str, Any]) -> None:
-    """Add a host, given as a mapping of its columns, to a pcloud."""
+    """Add a host to a pcloud. ``row`` maps columns to values."""
     tx.execute(pcloud_hosts.insert(), dict(row))
 
 
@@ -169,11 +169,10 @@ def remove(tx: Tx, host_id: int) -> None:
 
 
 def begin_billing(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Begin billing periods, given as mappings of their columns.
+    """Begin a billing period for each mapping of columns to values.
 
-    Each period starts no earlier than the host's previous period ended, so that no time is billed
-    twice. Without this rule, periods could overlap, because requests may commit out of order, and
-    the clocks of processes differ.
+    If a host's previous period ended after the given start, the new period begins at that end. So
+    no time is billed twice, even if requests commit out of order or the clocks of processes differ.
     """
     if not rows:
         return
@@ -208,7 +207,10 @@ def rename_in_billing_period(tx: Tx, host_id: int, name: str) -> None:
 def periods(
     tx: Tx, start: datetime, stop: datetime, *, project_id: str | None, after: int = 0, limit: int
 ) -> list[BillingPeriod]:
-    """Return the billing periods after the row ``after`` that overlap a window, by row id."""
+    """Return billing periods that overlap a window, ordered by row id.
+
+    Only periods after the row ``after`` are returned.
+    """
     query = _PERIODS.where(billing_periods.c.id > after).order_by(billing_periods.c.id).limit(limit)
     query = query.where(billing_periods.c.started_at < stop)
     query = query.where(billing_periods.c.ended_at.is_(None) | (billing_periods.c.ended_at > start))

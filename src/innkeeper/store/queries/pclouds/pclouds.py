@@ -34,13 +34,13 @@ def _pcloud(row: Sequence[Any]) -> Pcloud:
 def add(
     tx: Tx, uuid: str, aggregate_id: int, project_id: str, facts: Mapping[str, Any], now: datetime
 ) -> None:
-    """Insert a pcloud. The pcloud's aggregate must exist. ``facts`` has its other fields."""
+    """Insert a pcloud. The pcloud's aggregate must exist. ``facts`` has the other fields."""
     head = {"uuid": uuid, "aggregate_id": aggregate_id, "project_id": project_id}
     tx.execute(pclouds.insert(), {**head, **_columns(facts), "created_at": now, "updated_at": now})
 
 
 def change(tx: Tx, row: int, facts: Mapping[str, Any], now: datetime) -> None:
-    """Update the fields of a pcloud that ``facts`` maps to values."""
+    """Set fields of a pcloud to the values in ``facts``."""
     values = {**_columns(facts), "updated_at": now}
     tx.execute(pclouds.update().where(pclouds.c.id == row).values(**values))
 
@@ -79,7 +79,7 @@ def page(
 ) -> list[Pcloud]:
     """Return pclouds after the row ``after``, oldest first.
 
-    ``viewer`` is a project, which sees the pclouds that it owns or may use. ``None`` sees all.
+    If ``viewer`` is a project, only pclouds that this project owns or may use are returned.
     """
     query = _PCLOUDS.where(pclouds.c.id > after).order_by(pclouds.c.id).limit(limit)
     if viewer is not None:
@@ -108,7 +108,10 @@ def with_size(tx: Tx) -> list[Pcloud]:
 
 
 def roll_out(tx: Tx, row: int, rolled_out_to: int | None) -> None:
-    """Set the row up to which a pcloud's hosts have its ratios, or ``None`` for all hosts."""
+    """Record that a pcloud's hosts up to this row id have its current ratios.
+
+    ``None`` means that all hosts have the current ratios.
+    """
     tx.execute(pclouds.update().where(pclouds.c.id == row).values(rolled_out_to=rolled_out_to))
 
 
@@ -131,8 +134,8 @@ def remove(tx: Tx, row: int) -> None:
 def projects(tx: Tx, rows: Collection[int]) -> dict[int, dict[str, bool]]:
     """Return the projects that may use these pclouds, by pcloud.
 
-    The values tell whether the project accepts placements without a hint. Pclouds without projects
-    are left out.
+    The values tell whether the project's servers may be placed in the pcloud without a hint.
+    Pclouds without projects are left out.
     """
     found: dict[int, dict[str, bool]] = {}
     for row, project_id, has_accepted in by_ids.rows(tx, _PROJECTS, rows):
@@ -147,7 +150,10 @@ def add_project(tx: Tx, row: int, project_id: str) -> None:
 
 
 def set_accepted(tx: Tx, row: int, project_id: str | None, *, has_accepted: bool) -> None:
-    """Set whether a project, or every project, accepts placements without a hint."""
+    """Set whether a project's servers may be placed in a pcloud without a hint.
+
+    ``None`` means all projects that may use the pcloud.
+    """
     change = pcloud_projects.update().where(pcloud_projects.c.pcloud_id == row)
     if project_id is not None:
         change = change.where(pcloud_projects.c.project_id == project_id)
@@ -196,5 +202,8 @@ def forget_answers(tx: Tx, row: int) -> None:
 
 
 def forget_before(tx: Tx, moment: datetime) -> int:
-    """Delete some answers stored before ``moment``; return the number of deleted answers."""
+    """Delete answers that were stored before ``moment``, up to a maximum per call.
+
+    Returns the number of deleted answers.
+    """
     return pruning.delete_some(tx, pcloud_tokens, pcloud_tokens.c.created_at < moment)

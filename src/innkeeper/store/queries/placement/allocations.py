@@ -95,7 +95,7 @@ def largest_of_servers(tx: Tx, ids: Collection[ProviderId]) -> dict[ClassId, int
     """Return, by class, the largest allocation of a server on any of these providers."""
     found: dict[ClassId, int] = {}
     for class_id, used in by_ids.rows(tx, _LARGEST_OF_SERVERS, sorted(ids)):
-        # Many providers are queried in groups, each of which has its own maximum.
+        # Many providers are queried in groups, and each group has its own maximum.
         found[class_id] = max(used, found.get(class_id, 0))
     return found
 
@@ -108,13 +108,13 @@ _HELD = (
     .where(sa.exists().where(allocations.c.resource_provider_id == resource_providers.c.id))
     .distinct()
 )
-# Two queries: with one for both columns, not every database would use an index.
+# Two queries, because some databases use no index for an OR of both columns.
 _HELD_ROOTS = _HELD.where(resource_providers.c.id.in_(IDS))
 _HELD_BELOW = _HELD.where(resource_providers.c.root_provider_id.in_(IDS))
 
 
 def held_trees(tx: Tx, ids: Collection[ProviderId]) -> set[ProviderId]:
-    """Return those of these providers in whose trees any consumer has an allocation."""
+    """Return the providers in ``ids`` whose trees have an allocation."""
     roots = {ProviderId(each): root for each, root in by_ids.rows(tx, _ROOTS, ids)}
     held = {
         root
@@ -125,7 +125,7 @@ def held_trees(tx: Tx, ids: Collection[ProviderId]) -> set[ProviderId]:
 
 
 def is_tree_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:
-    """Return whether any consumer outside ``but_by`` has an allocation in a provider's tree."""
+    """Return whether a provider's tree has an allocation of a consumer outside ``but_by``."""
     ids, roots = resource_providers.c.id, resource_providers.c.root_provider_id
     root = tx.execute(sa.select(sa.func.coalesce(roots, ids)).where(ids == provider_id)).scalar()
     tree = sa.select(ids).where((ids == root) | (roots == root))

@@ -65,7 +65,10 @@ def without_inventory(tx: Tx) -> Rows:
 
 
 def without_consumer(tx: Tx, only: Only = None) -> Rows:
-    """Return missing consumers of allocations, as rows of (consumer, number of allocations)."""
+    """Return consumers that have allocations but no row.
+
+    The rows are (consumer, number of allocations).
+    """
     query = (
         sa.select(allocations.c.consumer_id, sa.func.count())
         .outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
@@ -152,7 +155,7 @@ def invalid_inventories(tx: Tx) -> Rows:
 
 
 def missing_changes(tx: Tx, only: Only = None) -> Rows:
-    """Return providers whose generation differs from the last one in the change feed.
+    """Return providers whose generation differs from their last generation in the change feed.
 
     The rows are (provider's uuid, id, generation, last generation in the feed).
     """

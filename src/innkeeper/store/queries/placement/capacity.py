@@ -77,7 +77,7 @@ def inventory_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
 
 
 def used_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
-    """Return rows of (provider, class, sum of the allocations), from the seed's covering index."""
+    """Return rows of (provider, class, sum of the allocations)."""
     return _by_ids(tx, _USED, allocations.c.resource_provider_id, ids)
 
 

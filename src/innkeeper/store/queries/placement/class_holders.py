@@ -15,12 +15,12 @@ from innkeeper.store.transactions import Tx
 
 
 def with_inventory(tx: Tx, class_id: ClassId, ids: Collection[ProviderId]) -> set[ProviderId]:
-    """Return those of these providers that have an inventory of a class."""
+    """Return the providers in ``ids`` that have an inventory of a class."""
     return _holders(tx, inventories, class_id, ids)
 
 
 def with_allocations(tx: Tx, class_id: ClassId, ids: Collection[ProviderId]) -> set[ProviderId]:
-    """Return those of these providers that have allocations of a class."""
+    """Return the providers in ``ids`` that have allocations of a class."""
     return _holders(tx, allocations, class_id, ids)
 
 

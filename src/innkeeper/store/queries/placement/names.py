@@ -72,12 +72,12 @@ def by_name(tx: Tx, kind: NameKind, name: str) -> NamedThing | None:
 
 
 def class_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, ClassId]:
-    """Return the row ids of all resource classes, or of those in ``among``, by name."""
+    """Return the row ids of the resource classes in ``among``, or of all classes, by name."""
     return {name: ClassId(row_id) for name, row_id in _ids(tx, NameKind.CLASS, among)}
 
 
 def trait_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, TraitId]:
-    """Return the row ids of all traits, or of those in ``among``, by name."""
+    """Return the row ids of the traits in ``among``, or of all traits, by name."""
     return {name: TraitId(row_id) for name, row_id in _ids(tx, NameKind.TRAIT, among)}
 
 

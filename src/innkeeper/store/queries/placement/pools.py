@@ -26,7 +26,7 @@ from innkeeper.store.tables.placement import (
 from innkeeper.store.transactions import Tx
 
 _ROOT = sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id)
-# Starts at the trait, which few providers have. An aggregate can have thousands of members.
+# Begin with the trait, because few providers have it. An aggregate can have thousands of members.
 _POOLS = (
     sa.select(resource_providers.c.id, resource_providers.c.uuid)
     .join(
@@ -44,7 +44,7 @@ _TREE_LINKS = sa.select(_ROOT, resource_provider_aggregates.c.aggregate_uuid).jo
     resource_provider_aggregates,
     resource_provider_aggregates.c.resource_provider_id == resource_providers.c.id,
 )
-# In a root, the root's id is null. Hence two queries, so that each uses an index.
+# The root's id is null in the root itself. Two queries, so that each can use an index.
 _TREE_LINKS_OF = (
     PreparedForIds(_TREE_LINKS.where(resource_providers.c.id.in_(IDS))),
     PreparedForIds(_TREE_LINKS.where(resource_providers.c.root_provider_id.in_(IDS))),
@@ -67,7 +67,7 @@ def roots(tx: Tx, providers: Collection[ProviderId] | None) -> dict[ProviderId, 
 
 
 def tree_aggregates(tx: Tx, roots: Collection[ProviderId] | None) -> dict[ProviderId, set[str]]:
-    """Return the aggregates of each tree's providers, for these roots or for all trees."""
+    """Return the aggregates of these trees by root, or of all trees for ``None``."""
     links: list[Any] = (
         list(tx.execute(_TREE_LINKS))
         if roots is None
@@ -100,7 +100,7 @@ def hosts_served(tx: Tx, pool: ProviderId, limit: int) -> list[ProviderId]:
 
 
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
-    """Return the pools of this class that serve a host without such capacity of its own."""
+    """Return the pools with this class that serve a host which lacks own capacity of the class."""
     theirs = resource_provider_aggregates
     lending = (
         sa.select(theirs.c.resource_provider_id, theirs.c.aggregate_uuid)
@@ -111,7 +111,8 @@ def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
     members: dict[str, set[ProviderId]] = {}
     for pool, aggregate in by_ids.rows(tx, lending, sorted(uuids(tx))):
         members.setdefault(aggregate, set()).add(ProviderId(pool))
-    # By aggregate, not by pool, since an aggregate can contain many pools and all hosts.
+    # Query each aggregate once. A query for each pool would read the same aggregates again and
+    # again.
     lacking = by_ids.rows(tx, _aggregates_lacking(class_id), sorted(members))
     return set[ProviderId]().union(*(members[aggregate] for (aggregate,) in lacking))
 

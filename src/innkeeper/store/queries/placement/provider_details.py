@@ -91,8 +91,8 @@ def aggregates_of_all(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, d
 def join_aggregate(tx: Tx, aggregate: str, positions: Mapping[ProviderId, int]) -> None:
     """Add providers to an aggregate.
 
-    Each provider comes with a position for the aggregate. A provider's aggregate with the highest
-    position was joined last.
+    ``positions`` maps each provider to the position of the new aggregate among the provider's
+    aggregates. The aggregate with the highest position was joined last.
     """
     rows = [
         {"resource_provider_id": each, "aggregate_uuid": aggregate, "position": position}

@@ -222,9 +222,9 @@ def move(
     root_id: ProviderId | None,
     now: datetime,
 ) -> None:
-    """Move a subtree to another parent, or make it a tree if ``parent_id`` is ``None``.
+    """Move a subtree to another parent. If ``parent_id`` is ``None``, make it a separate tree.
 
-    The first provider of ``subtree`` is its top.
+    The first provider in ``subtree`` must be the subtree's root.
     """
     top, *others = subtree
     table = resource_providers

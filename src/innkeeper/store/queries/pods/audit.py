@@ -18,7 +18,11 @@ _KEYED = sa.select(*records.columns(pod_bindings, PodBinding), *_KEYS)
 
 
 def bindings(tx: Tx) -> Iterator[tuple[PodBinding, str, str | None]]:
-    """Yield all bindings with their keys, by project and group, in the order of their numbers."""
+    """Yield all bindings, each with its group key and active key.
+
+    Bindings are ordered by group key, which stands for project and group, and then by number. The
+    active key of an ended binding is ``None``.
+    """
     query = _KEYED.order_by(pod_bindings.c.group_key, pod_bindings.c.sequence)
     for *row, of_group, of_active in tx.execute(query):
         yield PodBinding(*row), of_group, of_active
@@ -39,7 +43,7 @@ def routings_without_pod(tx: Tx) -> Rows:
 
 
 def begun_before(tx: Tx, at: datetime) -> Rows:
-    """Return the creates from before a moment that no pod has confirmed.
+    """Return resources whose creation began before ``at`` and that no pod has confirmed.
 
     The rows are (id, resource type, project id, pod name).
     """

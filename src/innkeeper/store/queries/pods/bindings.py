@@ -36,7 +36,8 @@ class BindingSearch:
 def add(tx: Tx, binding: PodBinding) -> None:
     """Insert an active binding.
 
-    The database refuses the row if another writer took the same number or bound the project.
+    The database refuses the row if another writer took the same number, or bound the project at the
+    same time.
     """
     values = records.values(binding, but=("id",))
     keys = {
@@ -47,14 +48,14 @@ def add(tx: Tx, binding: PodBinding) -> None:
 
 
 def end(tx: Tx, binding_id: int, reason: str, at: datetime) -> bool:
-    """End a binding. Return whether it was active until now."""
+    """End a binding. Return whether the binding was active until now."""
     query = pod_bindings.update().where(_C.id == binding_id).where(_C.ended_at.is_(None))
     values = {"ended_at": at, "end_reason": reason, "active_key": None}
     return tx.execute(query, values).rowcount == 1
 
 
 def by_uuid(tx: Tx, uuid: str) -> PodBinding | None:
-    """Return a binding."""
+    """Return the binding with this uuid."""
     return records.first(tx, _BINDINGS.where(_C.uuid == uuid), PodBinding)
 
 
@@ -68,7 +69,7 @@ def active(tx: Tx, project_id: str, group: str) -> list[PodBinding]:
 
 
 def last_sequence(tx: Tx, project_id: str, group: str) -> int:
-    """Return the highest number of the bindings of a project and group; 0 if there are none."""
+    """Return the highest sequence number of the bindings of a project and group, or 0."""
     ((last,),) = _LAST.rows(tx, {"key": group_key(project_id, group)})
     return int(last or 0)
 

@@ -15,8 +15,8 @@ from innkeeper.store.transactions import Tx
 _C = pod_routings.c
 _NUMBER = sa.func.coalesce(_C.number, 1)
 _IS_THERE = ~_C.top_id.startswith(MAY_TAKE)
-"""Leaves out routings for requests that may still arrive, because no resource exists for them
-yet."""
+"""The condition that a routing belongs to a resource. Some routings are only notes that another
+project may still take over a volume."""
 
 
 def _sum(value: Any, *conditions: Any) -> sa.ColumnElement[Any]:
@@ -34,13 +34,13 @@ _SUMS = (
         for each in (_C.vcpus, _C.memory_mb, _C.size_gb)
     ),
 )
-"""In the order of the fields of :class:`PodContents`."""
+"""The sums, in the order of the fields of :class:`PodContents`."""
 
 
 def by_project(
     tx: Tx, pod_id: int, *, after: str = "", limit: int | None = None
 ) -> list[PodContents]:
-    """Return what projects have in a pod, in the order of the projects' ids.
+    """Return sums over the resources of each project in a pod, ordered by project id.
 
     Only projects with an id above ``after`` are returned, and at most ``limit``.
     """
@@ -50,21 +50,21 @@ def by_project(
 
 
 def total(tx: Tx, pod_id: int) -> PodContents:
-    """Return what all projects together have in a pod."""
+    """Return sums over all resources in a pod."""
     query = sa.select(sa.literal(""), *_SUMS).where(_C.pod_id == pod_id, _IS_THERE)
     (found,) = _contents(tx, query)
     return found
 
 
 def project_count(tx: Tx, pod_id: int) -> int:
-    """Return the number of projects that have something in a pod."""
+    """Return the number of projects with resources in a pod."""
     query = sa.select(sa.func.count(sa.distinct(_C.project_id)))
     query = query.where(_C.pod_id == pod_id, _IS_THERE)
     return tx.execute(query).scalar_one()
 
 
 def bound_projects(tx: Tx, pod_id: int, project_ids: Collection[str]) -> set[str]:
-    """Return those of the projects that have an active binding to a pod."""
+    """Return the projects in ``project_ids`` that have an active binding to a pod."""
     is_active = pod_bindings.c.ended_at.is_(None)
     query = sa.select(pod_bindings.c.project_id).where(pod_bindings.c.pod_id == pod_id, is_active)
     return {each for (each,) in tx.execute(query)} & set(project_ids)

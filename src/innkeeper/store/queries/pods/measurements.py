@@ -15,7 +15,7 @@ from innkeeper.store.transactions import Tx
 
 _C = pod_measurements.c
 _ROWS = sa.select(*records.columns(pod_measurements, PodMeasurement))
-# For each pod, one step in the index of its measurements, however many there are:
+# This takes one index lookup for each pod:
 # SELECT (SELECT MAX(id) FROM pod_measurements WHERE pod_id = pods.id) FROM pods
 _LAST = (
     sa.select(sa.func.max(_C.id)).where(_C.pod_id == pods.c.id).correlate(pods).scalar_subquery()
@@ -34,7 +34,8 @@ def count_placed(
 ) -> None:
     """Set the amounts that were placed since a measurement.
 
-    Nothing changes if another writer has set these amounts after ``since`` was read.
+    ``since`` is the end of the period that was counted before. If another writer has changed this
+    end, nothing is set.
     """
     tx.execute(
         pod_measurements.update().where(
@@ -46,7 +47,7 @@ def count_placed(
 
 
 def newest(tx: Tx) -> Mapping[int, PodMeasurement]:
-    """Return the newest measurement of each pod that has one, by the pod's row id."""
+    """Return the newest measurement of each measured pod, by the pod's row id."""
     found = [PodMeasurement(*row) for row in _OF_ALL.rows(tx, {})]
     return {each.pod_id: each for each in found}
 
@@ -54,7 +55,10 @@ def newest(tx: Tx) -> Mapping[int, PodMeasurement]:
 def of_pod(
     tx: Tx, pod_id: int, since: datetime | None = None, *, limit: int
 ) -> list[PodMeasurement]:
-    """Return the newest measurements of a pod, oldest first."""
+    """Return the last ``limit`` measurements of a pod, oldest first.
+
+    With ``since``, return only measurements that were made at or after this time.
+    """
     query = _ROWS.where(_C.pod_id == pod_id).order_by(_C.id.desc()).limit(limit)
     if since is not None:
         query = query.where(_C.measured_at >= since)
@@ -62,7 +66,10 @@ def of_pod(
 
 
 def prune(tx: Tx, before: datetime) -> int:
-    """Delete some old measurements, but not the newest of each pod. Return their number."""
+    """Delete old measurements, up to a maximum per call.
+
+    The newest measurement of each pod is kept. Returns the number of deleted measurements.
+    """
     kept = [each.id for each in newest(tx).values()]
     is_old = (_C.measured_at < before) & _C.id.not_in(kept)
     return pruning.delete_some(tx, pod_measurements, is_old)

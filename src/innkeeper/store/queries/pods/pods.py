@@ -50,13 +50,13 @@ def remove(tx: Tx, pod: Pod) -> None:
 
 
 def by_uuid(tx: Tx, uuid: str) -> Pod | None:
-    """Return a pod."""
+    """Return the pod with this uuid."""
     row = tx.execute(_PODS.where(pods.c.uuid == uuid)).first()
     return None if row is None else _pod(row)
 
 
 def by_id(tx: Tx, row_id: int) -> Pod | None:
-    """Return a pod by its row id."""
+    """Return the pod with this row id."""
     return next((_pod(row) for row in _BY_ID.rows(tx, {"row_id": row_id})), None)
 
 
@@ -66,7 +66,10 @@ def by_ids(tx: Tx, ids: Collection[int]) -> Mapping[int, Pod]:
 
 
 def named(tx: Tx, pod_name: str) -> bool:
-    """Return whether a pod has this name. Some databases ignore the case of letters."""
+    """Return whether a pod has this name.
+
+    On some databases, the comparison ignores case.
+    """
     return tx.execute(sa.select(pods.c.id).where(pods.c.pod_name == pod_name)).first() is not None
 
 
@@ -76,7 +79,7 @@ def every(tx: Tx) -> list[Pod]:
 
 
 def counts(tx: Tx, pod_id: int) -> tuple[int, int]:
-    """Return the numbers of active bindings and of routings of a pod."""
+    """Return the number of active bindings to a pod, and the number of resources in it."""
     active = sa.select(sa.func.count()).where(
         pod_bindings.c.pod_id == pod_id, pod_bindings.c.ended_at.is_(None)
     )

@@ -1,4 +1,4 @@
-"""Database access for routings: in which pod a resource lives."""
+"""Database access for routings. A routing says in which pod a resource is."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PLACED_UNTIL = Prepared(
     _SUMS.where(_C.created_at <= sa.bindparam("until", type_=_C.created_at.type))
 )
 _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
-# A part of the text, because the ids must be the only parameters.
+# A literal in the SQL, because the ids must be the only parameters.
 _COMMA: Any = sa.literal_column(f"'{COMMA}'")
 _HOME = records.columns(pod_routings, PodHome)
 
@@ -66,8 +66,8 @@ _HAS = (
     .where(_C.bottom_id.is_not(None))
 )
 _PODS = sa.select(pods.c.id).order_by(pods.c.id)
-# These are a part of each request for servers or volumes. For each pod, they are one step in an
-# index, however many resources it has:
+# Each request for servers or volumes executes one of these queries. It takes one index lookup for
+# each pod:
 # SELECT id FROM pods WHERE EXISTS (SELECT * FROM pod_routings WHERE pod_id = pods.id AND ...)
 _ALL_PODS = Prepared(_PODS.where(_HAS))
 _PODS_OF = Prepared(_PODS.where(_HAS.where(_C.project_id == sa.bindparam("project"))))
@@ -86,7 +86,7 @@ _IS_ROW = _C.id == sa.bindparam("row_id")
 
 
 def _setting(condition: sa.ColumnElement[bool], names: Iterable[str]) -> Prepared:
-    """Return the statement that sets these columns of some routings."""
+    """Return the statement that sets these columns of the routings that meet a condition."""
     new: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in names}
     return Prepared(pod_routings.update().where(condition).values(new))
 
@@ -104,9 +104,8 @@ def _with_server_to(names: tuple[str, ...]) -> Prepared:
 
 _CONFIRM = _setting(_IS_ROW & _C.bottom_id.is_(None), NAMED)
 # SELECT SUM(alike * number), SUM(alike * number * vcpus), ... FROM (SELECT number, vcpus, ...,
-# count(*) AS alike over the resources of a project GROUP BY number, vcpus, ...). Sums skip nulls.
-# Most resources of a project are alike, and the index has them in this order. So there is little to
-# multiply.
+# count(*) AS alike over the resources of a project GROUP BY number, vcpus, ...). Most resources of
+# a project have equal amounts, and the index is sorted by them. So few groups are multiplied.
 _AMOUNTS = (_C.number, _C.vcpus, _C.memory_mb, _C.size_gb)
 _ALIKE = (
     sa.select(*_AMOUNTS, sa.func.count().label("alike"))
@@ -154,7 +153,7 @@ def remove(tx: Tx, row_id: int) -> None:
 
 
 def by_id(tx: Tx, row_id: int) -> PodRouting | None:
-    """Return a routing."""
+    """Return the routing with this row id."""
     return next((PodRouting(*row) for row in _BY_ID.rows(tx, {"row_id": row_id})), None)
 
 
@@ -185,7 +184,7 @@ def of_resources(tx: Tx, top_ids: Iterable[str], resource_type: str) -> Sequence
 
 
 def of_pod(tx: Tx, pod_id: int, resource_type: str) -> Sequence[PodRouting]:
-    """Return the routings of a kind of resources in a pod."""
+    """Return the routings of resources of one type in a pod."""
     query = _ROWS.where(_C.pod_id == pod_id, _C.resource_type == resource_type)
     return [PodRouting(*row) for row in tx.execute(query)]
 
@@ -203,7 +202,7 @@ def has_type(tx: Tx, type_uuid: str) -> bool:
 
 
 def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]:
-    """Return the row ids of the pods with resources of a project; ``None`` means any project.
+    """Return the row ids of the pods with resources of a project, or of any project for ``None``.
 
     Routings that no pod has confirmed do not count.
     """
@@ -216,9 +215,10 @@ def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]
 def homes(
     tx: Tx, resource_type: str, ids: Iterable[str]
 ) -> Sequence[tuple[PodHome, Sequence[str]]]:
-    """Return where these resources live. Resources with equal homes are in one item of the result.
+    """Return the homes of these resources: their pod, and facts that only this service knows.
 
-    Resources that no pod has confirmed are left out.
+    Each item of the result is a home with the ids of its resources. Resources that no pod has
+    confirmed are left out.
     """
     # A comma separates the ids in a row. Ids contain none.
     rows = _HOMES[resource_type].rows(tx, _without(NUL, _without(COMMA, ids)))
@@ -226,12 +226,12 @@ def homes(
 
 
 def _without(sign: str, ids: Iterable[str]) -> list[str]:
-    """Return those ids that do not contain ``sign``.
+    """Return the ids that do not contain ``sign``.
 
     Pods may list any text as an id. For example, PostgreSQL refuses a query with a NUL in an id.
     """
     found = list(ids)
-    # The usual case: one test for all ids, instead of one for each.
+    # Usually, no id contains the sign, so one test for all ids is enough.
     return found if sign not in "".join(found) else [each for each in found if sign not in each]
 
 
@@ -243,7 +243,7 @@ _OPEN = sa.union(
     sa.select(_C.id).where(_C.changing_at.is_not(None)),
 ).subquery("open_ones")
 _IS_OPEN = _OPEN.c.id == _C.id
-# As an expression, because SQLite would otherwise begin with all routings of the pods.
+# As an expression, so that SQLite does not begin with all routings of the pods.
 _POD = _C.pod_id + 0
 _LOOKED_AT = (_C.updated_at, _C.id)
 
@@ -251,7 +251,7 @@ _LOOKED_AT = (_C.updated_at, _C.id)
 def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
     """Return the open routings to these pods.
 
-    A routing is open if the pod has not confirmed the resource yet, or not its deletion or change.
+    A routing is open until the pod has confirmed the creation, change or deletion of the resource.
     The routings that were checked longest ago come first.
     """
     query = _ROWS.join(_OPEN, _IS_OPEN).where(_POD.in_(pod_ids))
@@ -260,7 +260,10 @@ def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting
 
 
 def open_in_each(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
-    """Return what :func:`open_ones` returns, at most ``limit`` routings of each pod."""
+    """Return the open routings to these pods, at most ``limit`` for each pod.
+
+    The order is that of :func:`open_ones`.
+    """
     place = sa.func.row_number().over(partition_by=_C.pod_id, order_by=_LOOKED_AT)
     placed = sa.select(_C.id, place.label("place")).join(_OPEN, _IS_OPEN)
     placed_rows = placed.where(_POD.in_(pod_ids)).subquery()
@@ -276,7 +279,7 @@ def of_group(tx: Tx, group_uuid: str) -> Sequence[PodRouting]:
 
 
 def members(tx: Tx, group_uuids: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """Return the ids of the servers of server groups that pods have confirmed, by group."""
+    """Return the ids of the confirmed servers of these server groups, by group."""
     query = sa.select(_C.server_group_uuid, _C.top_id).where(
         _C.server_group_uuid.in_(group_uuids), _C.bottom_id.is_not(None)
     )
@@ -311,13 +314,13 @@ def open_with_server(tx: Tx, server_uuid: str) -> Sequence[PodRouting]:
 
 
 def change_with_server(tx: Tx, server_uuid: str, values: Mapping[str, object]) -> None:
-    """Change columns of the confirmed routings of a server's volumes."""
+    """Update columns of the confirmed routings of a server's volumes."""
     new = {f"new_{name}": each for name, each in values.items()}
     _with_server_to(tuple(values)).run(tx, [{"wanted_server": server_uuid, **new}])
 
 
 def drop_notes(tx: Tx, pod_id: int, before: datetime | None = None) -> None:
-    """Delete the notes which say that other projects may still take over volumes of a pod.
+    """Delete a pod's notes, which say that another project may still take over a volume.
 
     With ``before``, delete only notes that were written before this time.
     """
@@ -334,23 +337,26 @@ def confirmed(tx: Tx, pod_id: int) -> int:
 
 
 def confirm(tx: Tx, row_id: int, bottom_id: str, now: datetime) -> bool:
-    """Set the pod's id of the resource in a routing. Return whether the routing had none yet."""
+    """Record the pod's id of a resource in a routing.
+
+    If the routing has such an id already, nothing changes. Returns whether the id was recorded.
+    """
     new = dict(zip(NAMED, (bottom_id, bottom_id, 1, now), strict=True))
     values = {f"new_{name}": each for name, each in new.items()}
     return _CONFIRM.run(tx, [{"row_id": row_id, **values}]) > 0
 
 
 def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
-    """Change columns of a routing."""
+    """Update columns of a routing."""
     new = {f"new_{name}": each for name, each in values.items()}
     _changed_to(tuple(values)).run(tx, [{"row_id": row_id, **new}])
 
 
 def placed(tx: Tx, until: datetime | None = None) -> Mapping[int, Mapping[str, float]]:
-    """Return the amounts placed in each pod since the pod's newest measurement, by row id.
+    """Return the amounts that were placed in each pod since the pod's newest measurement.
 
-    A pod's amounts are by kind. With ``until``, only placements up to this time count. Pods that
-    were never measured, or have no new placements, are left out.
+    The amounts are by the pod's row id and by kind. With ``until``, only placements up to this time
+    count. Pods that were never measured, or have no new placements, are left out.
     """
     found = {}
     rows = _PLACED.rows(tx, {}) if until is None else _PLACED_UNTIL.rows(tx, {"until": until})
@@ -360,7 +366,10 @@ def placed(tx: Tx, until: datetime | None = None) -> Mapping[int, Mapping[str, f
 
 
 def used_by_type(tx: Tx, project_id: str) -> Mapping[str, VolumeUsage]:
-    """Return the usage of a project's volumes by type's uuid; ``""`` stands for no type."""
+    """Return the usage of a project's volumes by the uuid of the type.
+
+    The key ``""`` stands for volumes without a type.
+    """
     number = sa.func.coalesce(_C.number, 0)
     size = sa.func.sum(number * sa.func.coalesce(_C.size_gb, 0))
     query = sa.select(_C.type_uuid, sa.func.sum(number), size).group_by(_C.type_uuid)
@@ -372,9 +381,9 @@ def used_by_type(tx: Tx, project_id: str) -> Mapping[str, VolumeUsage]:
 
 
 def used(tx: Tx, project_id: str, resource_type: str) -> tuple[int, int, int, int]:
-    """Return the project's number of resources, and the sums of their amounts.
+    """Return the number of a project's resources of one type, and the sums of their amounts.
 
-    The amounts are vcpus, memory in MB and size in GB.
+    The sums are vcpus, memory in MB and size in GB.
     """
     (row,) = _USED.rows(tx, {"project": project_id, "wanted_type": resource_type})
     return tuple(int(each or 0) for each in row)  # type: ignore[return-value]

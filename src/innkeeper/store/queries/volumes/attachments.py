@@ -18,7 +18,7 @@ from innkeeper.store.tables.volumes import volume_attachments, volumes
 from innkeeper.store.transactions import Tx
 
 _ROWS = sa.select(*records.columns(volume_attachments, Attachment))
-# These are a part of each list of servers or volumes with details.
+# Each detailed list of servers or volumes executes one of these queries.
 _OF_SERVERS = PreparedForIds(
     _ROWS.where(volume_attachments.c.server_uuid.in_(IDS)).order_by(volume_attachments.c.id)
 )
@@ -48,7 +48,10 @@ def of_volumes(tx: Tx, uuids: Collection[str]) -> list[Attachment]:
 
 
 def change(tx: Tx, attachment: Attachment, values: Mapping[str, Any]) -> None:
-    """Update an attachment. Raises :class:`ConcurrentUpdate` if it changed or is gone."""
+    """Update an attachment.
+
+    Raises :class:`ConcurrentUpdate` if the attachment changed or was deleted.
+    """
     touched = tx.execute(
         volume_attachments.update()
         .where(volume_attachments.c.id == attachment.id)
@@ -99,7 +102,10 @@ def without_server(tx: Tx, before: datetime, limit: int) -> list[Attachment]:
 def stuck_since(
     tx: Tx, statuses: Collection[str], before: datetime, limit: int
 ) -> list[Attachment]:
-    """Return agents' attachments in these statuses that have not changed since ``before``."""
+    """Return attachments in these statuses that have not changed since ``before``.
+
+    Only attachments that agents make are returned.
+    """
     query = (
         _ROWS.where(volume_attachments.c.origin == AttachOrigin.SERVER)
         .where(volume_attachments.c.status.in_(sorted(statuses)))

@@ -18,9 +18,11 @@ _HELD = sa.func.coalesce(volumes.c.growing_to_gb, volumes.c.size_gb)
 
 
 def unbacked(tx: Tx) -> Rows:
-    """Return volumes without exactly one allocation that has the right size and pool.
+    """Return volumes with wrong allocations.
 
-    The rows are (uuid, expected amount, amount on the pool, number of allocations).
+    A volume on a pool must have exactly one allocation, with the right size. A volume without a
+    pool must have no allocation. The rows are (uuid, expected amount, amount on the pool, number of
+    allocations).
     """
     named = resource_classes.alias("named")
     is_right = (allocations.c.resource_provider_id == volumes.c.provider_id) & (
@@ -41,7 +43,10 @@ def unbacked(tx: Tx) -> Rows:
 
 
 def without_volume(tx: Tx) -> Rows:
-    """Return consumers with the type of volumes that are no volumes, as rows of (uuid,)."""
+    """Return consumers with the consumer type of volumes, if no volume has their uuid.
+
+    The rows are (uuid,).
+    """
     query = (
         sa.select(consumers.c.uuid)
         .outerjoin(volumes, volumes.c.uuid == consumers.c.uuid)
@@ -70,7 +75,7 @@ def idle(tx: Tx, statuses: Collection[str]) -> Rows:
 def of_deleted_servers(tx: Tx) -> Rows:
     """Return attachments to deleted servers, as rows of (attachment, volume, server).
 
-    An attachment that is ``detaching`` waits for a host that the server was moving to.
+    Attachments in the status ``detaching`` are left out, since they may still wait for a host.
     """
     columns = volume_attachments.c
     query = (

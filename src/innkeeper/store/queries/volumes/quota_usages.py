@@ -65,7 +65,7 @@ def add(tx: Tx, more: Mapping[Counted, VolumeUsage]) -> None:
 
 
 def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, dict[str, VolumeUsage]]:
-    """Return the usage of projects, by the uuid of the type."""
+    """Return the volume usage of projects, by project and uuid of the type."""
     found: dict[str, dict[str, VolumeUsage]] = {project: {} for project in projects}
     for project_id, type_uuid, number, gigabytes in _OF_PROJECTS.rows(tx, found):
         found[project_id][type_uuid] = VolumeUsage(number, gigabytes)
@@ -73,7 +73,7 @@ def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, dict[str, Volume
 
 
 def of_volumes(tx: Tx, uuids: Collection[str]) -> dict[Counted, VolumeUsage]:
-    """Return the quota usage of these volumes. The duration grows with their number."""
+    """Return the quota usage of these volumes, by project and type."""
     found: dict[Counted, VolumeUsage] = {}
     for project_id, type_id, number, gigabytes in by_ids.rows(tx, _SUMS_AMONG, sorted(uuids)):
         key = (project_id, type_id)
@@ -82,14 +82,14 @@ def of_volumes(tx: Tx, uuids: Collection[str]) -> dict[Counted, VolumeUsage]:
 
 
 def forget_type(tx: Tx, type_id: int) -> None:
-    """Delete the usage of a type that no volume has."""
+    """Delete the usage of a type. No volume may have the type."""
     tx.execute(volume_quota_usages.delete().where(_C.type_id == type_id))
 
 
 def wrong(tx: Tx) -> list[tuple[Counted, VolumeUsage, VolumeUsage]]:
     """Return the recorded usages that differ from the sums over all volumes.
 
-    The items are (what is counted, recorded usage, counted usage).
+    The items are (project and type, recorded usage, correct usage).
     """
     recorded = _by_key(tx, sa.select(_C.project_id, _C.type_id, _C.volumes, _C.gigabytes))
     counted = _by_key(tx, _SUMS)

@@ -49,7 +49,11 @@ def by_rows(tx: Tx, ids: Collection[int]) -> dict[int, VolumeType]:
 
 
 def change(tx: Tx, kind: VolumeType, values: Mapping[str, Any], now: datetime) -> None:
-    """Update columns of a type. Raises :class:`AlreadyExists` or :class:`ConcurrentUpdate`."""
+    """Update columns of a type.
+
+    Raises :class:`AlreadyExists` if the name is in use, and :class:`ConcurrentUpdate` if the type
+    changed or was deleted.
+    """
     name = values.get("name", kind.name)
     other = by_name(tx, name)
     if other is not None and other.id != kind.id:

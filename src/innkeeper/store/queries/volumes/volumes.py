@@ -24,7 +24,7 @@ _BY_UUID = _ROWS.where(volumes.c.uuid == sa.bindparam("requested"))
 _BY_UUIDS = PreparedForIds(_ROWS.where(volumes.c.uuid.in_(IDS)))
 _ADD = Prepared(volumes.insert())
 ROWS_PER_LOOK = 200
-"""How many rows are read at once if a predicate filters them."""
+"""The number of rows in one query, if a predicate in Python filters the rows."""
 ESCAPE = "\\"
 
 
@@ -45,7 +45,10 @@ def by_uuids(tx: Tx, uuids: Collection[str]) -> dict[str, Volume]:
 
 
 def change(tx: Tx, volume: Volume, values: Mapping[str, Any]) -> None:
-    """Update columns of a volume. Raises :class:`ConcurrentUpdate` if it has changed or is gone."""
+    """Update columns of a volume.
+
+    Raises :class:`ConcurrentUpdate` if the volume changed or was deleted.
+    """
     touched = tx.execute(
         volumes.update()
         .where(volumes.c.id == volume.id)
@@ -91,7 +94,7 @@ def pool_names(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, str]:
 
 
 def sums_by_pool(tx: Tx) -> dict[ProviderId, VolumeUsage]:
-    """Return the volumes on each pool."""
+    """Return the number and the total size of the volumes on each pool."""
     query = (
         sa.select(volumes.c.provider_id, sa.func.count(), sa.func.sum(volumes.c.size_gb))
         .where(volumes.c.provider_id.is_not(None))
@@ -101,7 +104,10 @@ def sums_by_pool(tx: Tx) -> dict[ProviderId, VolumeUsage]:
 
 
 def count(tx: Tx, selection: VolumeSelection) -> int:
-    """Return how many volumes meet those conditions of a selection that the database can check."""
+    """Return the number of volumes in a selection.
+
+    The predicate of the selection, which runs in Python, is ignored.
+    """
     query = sa.select(sa.func.count()).select_from(volumes).where(*_conditions(selection))
     return int(tx.execute(query).scalar() or 0)
 

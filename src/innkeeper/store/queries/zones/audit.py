@@ -19,7 +19,10 @@ def in_two_zones(tx: Tx) -> Rows:
 
 
 def in_states_since(tx: Tx, states: tuple[str, ...], before: datetime) -> Rows:
-    """Return the servers in these states that were made before a moment: rows of (uuid, state)."""
+    """Return servers in these states that were added before ``before``.
+
+    The rows are (uuid, state).
+    """
     query = sa.select(zone_servers.c.uuid, zone_servers.c.state)
     query = query.where(zone_servers.c.state.in_(states)).where(zone_servers.c.created_at < before)
     return list(tx.execute(query))

@@ -44,18 +44,21 @@ def remove(tx: Tx, uuid: str) -> None:
 
 
 def by_uuid(tx: Tx, uuid: str) -> ChildZone | None:
-    """Return a child zone."""
+    """Return the child zone with this uuid."""
     row = tx.execute(_CHILDREN.where(child_zones.c.uuid == uuid)).first()
     return None if row is None else _child(row)
 
 
 def every(tx: Tx) -> list[ChildZone]:
-    """Return all child zones, in the order in which they were added. A zone has few of them."""
+    """Return all child zones, in the order in which they were added."""
     return [_child(row) for row in tx.execute(_CHILDREN)]
 
 
 def server_counts(tx: Tx) -> Mapping[int, int]:
-    """Return the number of servers in each child zone that has any, by the child's row id."""
+    """Return the number of servers in each child zone, by the child's row id.
+
+    Child zones without servers are left out.
+    """
     query = sa.select(zone_servers.c.child_id, sa.func.count()).group_by(zone_servers.c.child_id)
     return {child_id: count for child_id, count in tx.execute(query)}
 

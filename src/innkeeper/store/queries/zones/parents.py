@@ -21,7 +21,7 @@ _PARENTS = sa.select(*records.columns(zone_parents, ZoneParent)).order_by(zone_p
 
 def _parent(row: Sequence[Any]) -> ZoneParent:
     found = ZoneParent(*row)
-    # The columns have lists.
+    # The JSON columns contain lists, but the record has tuples.
     return replace(found, roles=tuple(found.roles), ancestors=tuple(found.ancestors))
 
 
@@ -53,7 +53,7 @@ def remove(tx: Tx, uuid: str) -> None:
 
 
 def by_uuid(tx: Tx, uuid: str) -> ZoneParent | None:
-    """Return a zone parent."""
+    """Return the zone parent with this uuid."""
     row = tx.execute(_PARENTS.where(zone_parents.c.uuid == uuid)).first()
     return None if row is None else _parent(row)
 
@@ -78,18 +78,24 @@ _SPENT = Prepared(sa.select(hop_ids.c.id).where(hop_ids.c.id == sa.bindparam("re
 
 
 def spend(tx: Tx, hop_id: str, expires_at: datetime) -> None:
-    """Insert the id of a request. Raises :class:`AlreadyExists` if the id exists."""
+    """Record that the id of a request was used.
+
+    Raises :class:`AlreadyExists` if the id was used before.
+    """
     try:
         _SPEND.run(tx, [{"id": hop_id, "expires_at": expires_at}])
     except sa.exc.IntegrityError as error:
-        raise AlreadyExists("The id of the request was used.") from error
+        raise AlreadyExists("The id of the request was used before.") from error
 
 
 def is_spent(tx: Tx, hop_id: str) -> bool:
-    """Return whether the id of a request was inserted."""
+    """Return whether the id of a request was used before."""
     return bool(_SPENT.rows(tx, {"requested": hop_id}))
 
 
 def prune(tx: Tx, now: datetime) -> int:
-    """Delete some ids of requests that have expired. Return their number."""
+    """Delete expired ids of requests, up to a maximum per call.
+
+    Returns the number of deleted ids.
+    """
     return pruning.delete_some(tx, hop_ids, hop_ids.c.expires_at <= now)

@@ -1,4 +1,4 @@
-"""Database access for servers in child zones, and for the entries that were used here."""
+"""Database access for servers in child zones, and for used entries of build plans."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ _ADD = Prepared(zone_servers.insert())
 def add(tx: Tx, servers: Sequence[ZoneServer]) -> None:
     """Insert servers.
 
-    Raises :class:`AlreadyExists` if one of the servers is recorded already, or if the child zone of
-    one was removed.
+    Raises :class:`AlreadyExists` if a server is already recorded, or if its child zone was removed.
     """
     if not servers:
         return
@@ -43,7 +42,7 @@ def add(tx: Tx, servers: Sequence[ZoneServer]) -> None:
 
 
 def by_uuids(tx: Tx, uuids: Collection[str]) -> list[ZoneServer]:
-    """Return those of these servers that are in child zones."""
+    """Return the servers with these uuids that are in child zones."""
     return [ZoneServer(*row) for row in _BY_UUIDS.rows(tx, uuids)]
 
 
@@ -72,9 +71,9 @@ def set_state(
 
 
 def decide(tx: Tx, uuids: Collection[str]) -> int:
-    """Record that it is decided whether to keep or to undo the boot batch of these servers.
+    """Record that this zone has decided to keep or to undo the boot batch of these servers.
 
-    Return the number of these servers whose batch was undecided until now.
+    Returns the number of servers whose batch was undecided before.
     """
     if not uuids:
         return 0
@@ -86,22 +85,22 @@ def decide(tx: Tx, uuids: Collection[str]) -> int:
 #        state = CASE WHEN state IN (begun) THEN 'built' ELSE state END, updated_at = (alike)
 #  WHERE uuid IN (uuids) AND ...
 #
-# One statement instead of two: each writes all rows and their indexes.
+# One statement instead of two, because each statement writes all rows and their indexes.
 _STATES = {
     "building": ZoneServerState.BUILDING,
     "built": ZoneServerState.BUILT,
     "undoing": ZoneServerState.UNDOING,
     "decided": 0,
 }
-"""Parameters, because a prepared statement can have no constants and no IN."""
+"""These are parameters, because a prepared statement can contain no constants and no IN."""
 
 _IS_BEGUN = (zone_servers.c.state == sa.bindparam("building")) | (
     zone_servers.c.state == sa.bindparam("built")
 )
-# A parameter of CASE does not get the type of the column. Without it, SQLite's driver would write
-# the time in a form of its own, which Python 3.12 deprecated.
+# SQLAlchemy does not give a parameter in CASE the type of the column. Without a type, SQLite's
+# driver would write the time in a format of its own, which Python 3.12 deprecated.
 _NOW = sa.bindparam("now", type_=zone_servers.c.updated_at.type)
-# MariaDB assigns from left to right, and reads what it has assigned.
+# The order matters: MariaDB assigns from left to right, and later expressions read the new values.
 _SETTLE = zone_servers.update().ordered_values(
     ("updated_at", sa.case((_IS_BEGUN, _NOW), else_=zone_servers.c.updated_at)),
     ("state", sa.case((_IS_BEGUN, sa.bindparam("built")), else_=zone_servers.c.state)),
@@ -121,10 +120,10 @@ _SETTLE_ONE = Prepared(
 
 
 def keep(tx: Tx, uuids: Collection[str], now: datetime) -> int:
-    """Record that the boot batch of these servers is kept, so the servers count as built.
+    """Record that this zone keeps the boot batch of these servers.
 
-    Exception: servers that are being undone stay so. If the batch is already decided, nothing
-    changes. Returns the number of changed servers.
+    The servers count as built, except servers that are being undone. If the batch was decided
+    before, nothing changes. Returns the number of changed servers.
     """
     return sum(
         tx.execute(_KEEP, {**_STATES, "ids": part, "now": now}).rowcount
@@ -133,7 +132,10 @@ def keep(tx: Tx, uuids: Collection[str], now: datetime) -> int:
 
 
 def settle(tx: Tx, uuids: Collection[str], now: datetime) -> None:
-    """Do what :func:`keep` does, even if the boot batch is already decided."""
+    """Record that these servers are kept, even if their boot batch was decided before.
+
+    The servers count as built. Servers that are being undone do not change.
+    """
     if len(uuids) == 1:
         # Most boots are of one server, and an IN takes several times as long.
         _SETTLE_ONE.run(tx, [{**_STATES, "requested": next(iter(uuids)), "now": now}])
@@ -154,19 +156,19 @@ def touch(tx: Tx, uuids: Collection[str], now: datetime, least: int) -> int:
 
 
 def set_amounts(tx: Tx, uuid: str, vcpus: int, memory_mb: int) -> None:
-    """Set the amounts of a server after a resize."""
+    """Set the vcpus and the memory of a server, after a resize."""
     query = zone_servers.update().where(zone_servers.c.uuid == uuid)
     tx.execute(query, {"vcpus": vcpus, "memory_mb": memory_mb})
 
 
 def remove(tx: Tx, uuids: Collection[str]) -> None:
-    """Delete rows of servers."""
+    """Delete the rows of these servers."""
     if uuids:
         tx.execute(zone_servers.delete().where(zone_servers.c.uuid.in_(list(uuids))))
 
 
 def undecided(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
-    """Return servers of undecided boot batches that did not change since ``before``.
+    """Return servers of undecided boot batches, if the servers did not change since ``before``.
 
     A batch is undecided until this zone knows whether to keep or to undo it. The servers that
     changed longest ago come first.
@@ -179,9 +181,9 @@ def undecided(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
 
 
 def undone(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
-    """Return servers that are being undone after the decision about their boot batch.
+    """Return servers that are being undone, and whose boot batch is decided.
 
-    Time and order are as in :func:`undecided`.
+    ``before`` and the order are as in :func:`undecided`.
     """
     is_undone = (zone_servers.c.state == ZoneServerState.UNDOING) & (zone_servers.c.batch_min == 0)
     return _oldest(tx, is_undone, before, most)
@@ -190,7 +192,7 @@ def undone(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
 def deleted(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
     """Return servers whose deletion a child zone has accepted.
 
-    Time and order are as in :func:`undecided`.
+    ``before`` and the order are as in :func:`undecided`.
     """
     return _oldest(tx, zone_servers.c.state == ZoneServerState.DELETING, before, most)
 
@@ -206,7 +208,7 @@ def _oldest(tx: Tx, which: sa.ColumnElement[bool], before: datetime, most: int) 
 
 
 def changed_since(tx: Tx, state: str, since: datetime, most: int) -> list[ZoneServer]:
-    """Return servers in a state that changed after ``since``, the latest first."""
+    """Return servers that are in a state and changed after ``since``, the latest change first."""
     query = (
         _SERVERS.where(zone_servers.c.state == state)
         .where(zone_servers.c.updated_at > since)
@@ -217,7 +219,10 @@ def changed_since(tx: Tx, state: str, since: datetime, most: int) -> list[ZoneSe
 
 
 def of_prefix(tx: Tx, prefix: str, after: str | None, limit: int) -> list[ZoneServer]:
-    """Return servers of the projects with a prefix and an id above ``after``, ordered by id."""
+    """Return servers of projects whose ids begin with ``prefix``, ordered by server id.
+
+    Only servers with an id above ``after`` are returned.
+    """
     query = _SERVERS.where(zone_servers.c.project_id.startswith(prefix, autoescape=True))
     if after is not None:
         query = query.where(zone_servers.c.uuid > after)
@@ -225,7 +230,7 @@ def of_prefix(tx: Tx, prefix: str, after: str | None, limit: int) -> list[ZoneSe
     return [ZoneServer(*row) for row in tx.execute(query)]
 
 
-# For each child, one step in an index, however many servers it has:
+# This takes one index lookup for each child zone:
 # SELECT id FROM child_zones WHERE EXISTS (SELECT * FROM zone_servers WHERE child_id = ...)
 _HAS = sa.exists().where(zone_servers.c.child_id == child_zones.c.id)
 _CHILDREN = Prepared(sa.select(child_zones.c.id).where(_HAS))
@@ -255,20 +260,22 @@ def page(tx: Tx, after: ServerId | None, limit: int, child_id: int) -> list[Zone
 
 
 def used(tx: Tx, entry_ids: Collection[str]) -> dict[str, str | None]:
-    """Return, for each of these entries that was used, its server, by the id of the entry.
+    """Return the servers that were made with these entries, by the id of the entry.
 
-    ``entry_ids`` may also contain ids of servers. If such a server must not be built, its id is in
-    the result, with the value ``None``.
+    Unused entries are left out. ``entry_ids`` may also contain ids of servers. If such a server
+    must not be built, the result maps the server's id to ``None``.
     """
     return {entry_id: server_uuid for entry_id, server_uuid in _ENTRIES.rows(tx, entry_ids)}
 
 
 @dataclass(frozen=True, slots=True)
 class UsedEntry:
-    """A used entry with the server that it made, or a server that must not be built.
+    """A used entry of a build plan, or a server that must not be built.
 
-    ``id`` is the id of the entry. For a server that must not be built, ``id`` is the server's id,
-    and ``server_uuid`` is ``None``.
+    For a used entry, ``id`` is the entry's id, and ``server_uuid`` is the server that was made with
+    it.
+
+    For a server that must not be built, ``id`` is the server's id, and ``server_uuid`` is ``None``.
     """
 
     id: str
@@ -286,5 +293,5 @@ def use_many(tx: Tx, used_: Sequence[UsedEntry]) -> None:
 
 
 def prune_entries(tx: Tx, now: datetime) -> int:
-    """Delete some expired entries. Return the number of deleted entries."""
+    """Delete expired entries, up to a maximum per call; return the number of deleted entries."""
     return pruning.delete_some(tx, used_entries, used_entries.c.expires_at <= now)

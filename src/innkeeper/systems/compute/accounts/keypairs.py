@@ -35,7 +35,7 @@ def get(tx: Tx, user_id: str, name: str) -> Keypair:
 
 
 def for_boot(tx: Tx, user_id: str, name: str) -> Keypair:
-    """Return the keypair that a boot names. Raises :class:`Invalid` if the user has none such."""
+    """Return the keypair that a boot names. Raises :class:`Invalid` for an unknown keypair."""
     try:
         return get(tx, user_id, name)
     except NotFound as error:

@@ -104,7 +104,7 @@ def set_limit(tx: Tx, project_id: str, resource: str, limit: int) -> None:
 
 
 def demand_room(tx: Tx, project_id: str, default: Limits, vcpus: int, memory_mb: int) -> None:
-    """Raise :class:`QuotaExceeded` if the project's usage plus these amounts is above its quota."""
+    """Raise :class:`QuotaExceeded` if these additional amounts would exceed the project's quota."""
     payer = payer_of(project_id)
     has, limit = used(tx, payer), limits(tx, payer, default)
     rows = (

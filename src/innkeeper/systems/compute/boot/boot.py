@@ -2,14 +2,14 @@
 
 The requests of one transaction are called a batch. This module has the retry loop for a batch:
 plan, claim, and plan again after a conflict. Requests are planned one after the other on the same
-host table, so each plan considers the amounts of the earlier plans. The claims are committed
+host table, so each plan sees the amounts that earlier plans have taken. The claims are committed
 together. A refused claim does not affect the other claims.
 
 Always true: a server's row, its allocations, its quota usage and its build order are written in one
 transaction. If no host is valid for a request, its servers are created in ERROR, with a fault and
-without allocations. Exception: a request with an entry of a build plan is refused, and nothing is
-written. If a plug-in fails during a request, this request is treated as if no host were valid. The
-other requests are not affected.
+without allocations. But a request with a build plan entry is then refused, and nothing is written.
+If a plug-in fails while a request is planned, no host counts as valid for this request. Other
+requests are not affected.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CONSUMER_TYPE = "INSTANCE"
 
 @dataclass(slots=True)
 class PendingBoot:
-    """One request that is being planned and claimed."""
+    """A boot request that is being planned and claimed."""
 
     resolved: ResolvedRequest
     plan: BuildPlan
@@ -65,7 +65,7 @@ class PendingBoot:
 
     @property
     def homes(self) -> Homes:
-        """The hosts of the servers that the request will create; ``None`` for servers in ERROR."""
+        """The host of each server to create, or ``None`` for a server in ERROR."""
         if self.is_placed:
             return [entry.host for entry in self.plan.entries]
         if self.request.destination is not None or self.request.is_refused_without_hosts:
@@ -76,10 +76,10 @@ class PendingBoot:
 def boot_together(
     tx: Tx, context: DecisionContext, requests: Sequence[BootRequest], ahead: PlansAhead
 ) -> list[Booted | Refusal]:
-    """Plan, claim and write all requests, and return one outcome for each, in the same order.
+    """Plan, claim and write all requests, and return their outcomes in the same order.
 
-    ``ahead`` has plans that were made before this call. Plans for these requests are used. All
-    other plans in ``ahead`` are undone.
+    ``ahead`` has the plans that were made before this call. Plans for these requests are used. All
+    other plans are undone.
     """
     resolver = RequestResolver(tx, context, requests)
     received = [_receive(context, resolver, request, ahead) for request in requests]
@@ -106,7 +106,10 @@ def boot_together(
 
 
 def claimed(tx: Tx, context: DecisionContext, pending: PendingBoot) -> bool:
-    """Claim and write a planned request. If the request's providers have changed, undo the plan."""
+    """Claim the hosts of a planned request and write its servers.
+
+    If a provider has changed since the plan was made, undo the plan and return False.
+    """
     if _claim_all(tx, context, [pending]):
         return False
     made = _new_servers(pending)
@@ -137,8 +140,9 @@ def _new_servers(pending: PendingBoot) -> NewServers | None:
 def plan_ahead(context: DecisionContext, request: BootRequest, ahead: PlansAhead) -> bool:
     """Plan a request before its transaction begins, without reading the database.
 
-    The plan comes after all plans made so far. Returns False if the request cannot be planned
-    ahead. Otherwise, the plan's amounts are subtracted from the host table, and the result is True.
+    The plan takes into account all plans that were made ahead so far. Return False if the request
+    cannot be planned ahead. Otherwise, subtract the plan's amounts from the host table and return
+    True.
     """
     expected = ahead.expected(request)
     if expected is None:
@@ -194,7 +198,7 @@ def _plan_or_fail(context: DecisionContext, pending: PendingBoot) -> None:
     context.follower.touch(plan.seen)
     pending.plan = plan
     if not pending.is_placed:
-        # A request that finds too few hosts gets none of them.
+        # If too few hosts are found, no host is claimed.
         depletion.undo(table, resolved.spec, plan)
         pending.record = decisions.of_refused(context, resolved, plan, moment)
         return
@@ -205,8 +209,8 @@ def _plan_or_fail(context: DecisionContext, pending: PendingBoot) -> None:
     finally:
         if not is_recorded:
             depletion.undo(table, resolved.spec, plan)
-    # This is done before the commit. The next request of the batch is then planned with the
-    # generations that this claim will write.
+    # The claim will advance the generations of these providers. The next request of the batch must
+    # already see the new generations.
     table.expect_claim(plan.seen)
 
 
@@ -230,10 +234,11 @@ def _claim_all(
             continue
         entries = each.plan.entries
         each.outcome = Booted(each.request.batch_id, each.request.server_ids[: len(entries)])
-        # These are looked up now, because the next catch-up can move hosts to other rows.
+        # The agents and pclouds are looked up now, because the next catch-up can move hosts to
+        # other rows.
         each.agents = tuple(table.agent_of(entry.index) for entry in entries)
         each.automatic_pclouds = _automatic_pclouds(table, each)
-    # The reverse order restores each generation to the value that the earlier plan has seen.
+    # In reverse order, each undo restores the generations that the plan before it has seen.
     for each in reversed(conflicting):
         depletion.undo(table, each.resolved.spec, each.plan)
         table.expect_no_claim(each.plan.seen)
@@ -268,8 +273,8 @@ def _no_valid_host(pending: PendingBoot, has_dedicated: bool) -> Booted | Refusa
         plan, request.count_min, refused.nearest, has_dedicated=has_dedicated
     )
     if is_refused:
-        # A client with a build plan tries the next entry of the plan. If this boot left a server in
-        # ERROR, the client would have to delete that server first.
+        # A refused client tries the next entry of its build plan. If a server were created in
+        # ERROR, the client would first have to delete this server.
         return EntryStale(sentence)
     return Booted(
         request.batch_id,
@@ -301,7 +306,7 @@ def _claim(pending: PendingBoot, class_ids: Mapping[str, ClassId]) -> Claim:
 
 
 def _makes_ids(request: BootRequest) -> bool:
-    """Return True if this zone made the ids of the request's servers, and not a zone parent."""
+    """Return True if the request's server ids come from neither a zone parent nor a build plan."""
     # A zone parent chooses the ids of its servers.
     is_of_parent = request.definitions is not None or bool(request.entries)
     return request.destination is None and not is_of_parent
@@ -310,7 +315,7 @@ def _makes_ids(request: BootRequest) -> bool:
 def _split(
     entry: Entry, whole: Mapping[ClassId, int], class_ids: Mapping[str, ClassId]
 ) -> dict[ProviderId, dict[ClassId, int]]:
-    """Divide a server's amounts between its host and the pools that lend to it."""
+    """Divide a server's amounts between its host and the pools that lend resources to the host."""
     parts = {entry.provider_id: dict(whole)}
     for each in entry.loans:
         class_id = class_ids[each.class_name]

@@ -1,7 +1,7 @@
-"""Check and use up the entries of child zones that clients present.
+"""Check build plan entries that child zones made, and mark them as used.
 
-Always true: the id of the server follows from the entry. So the records of servers in child zones
-show whether another request uses the entry, or has used it.
+Always true: the id of a server is computed from its entry. So the record of a server in a child
+zone shows that its entry is in use or used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ENTRY_IN_USE = "Another request is using this entry of a build plan. Send the re
 
 
 def demand_unused(tx: Tx, server_id: ServerId) -> None:
-    """Raise an error if a child zone's build plan entry may not make the server with this id.
+    """Raise an error if a child zone's build plan entry cannot boot the server with this id.
 
     Raises :class:`EntryUsed` if the server was already made. Raises :class:`EntryStale` while the
     server is being undone. Raises :class:`Conflict` while another request uses the entry.
@@ -34,16 +34,16 @@ def demand_unused(tx: Tx, server_id: ServerId) -> None:
 
 
 def settle(tx: Tx, server_id: ServerId, until: datetime, now: datetime) -> bool:
-    """Decide that the server of a child zone's build plan entry stays.
+    """Keep the server that a child zone's build plan entry booted.
 
-    Return False if the server is already being undone. From now on, the entry counts as used until
-    the entry expires, even if the server is deleted.
+    Return False if the server is already being undone. Otherwise, the entry counts as used until
+    ``until``, even if the server is deleted.
     """
     remote.decide(tx, [server_id])
     remote.settle(tx, [server_id], now)
     found = remote.get(tx, server_id)
     if found is None or found.state == ZoneServerState.UNDOING:
         return False
-    # The entry made the server, even if the user is already deleting this server.
+    # The entry counts as used even if the user is already deleting the server.
     used_entries.use(tx, server_id, server_id, until)
     return True

@@ -18,7 +18,7 @@ from innkeeper.systems.compute.boot.recordings import Recorder
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """The host table with its follower, the schedulers, and the settings."""
+    """The schedulers, the settings, and the follower that keeps the host table up to date."""
 
     follower: Follower
     schedulers: Schedulers
@@ -33,9 +33,9 @@ class DecisionContext:
         return self.schedulers.default
 
     def is_others(self, spec: RequestSpec, host: str) -> bool:
-        """Return True if a host's dedication excludes this request.
+        """Return True if the host is dedicated and does not take this request.
 
-        A request that forces the host is excluded too.
+        This also applies to a request that forces the host.
         """
         index = self.follower.table.index_by_name.get(host)
         if index is None:
@@ -44,7 +44,7 @@ class DecisionContext:
         return not allowed[0]
 
     def decide(self, scheduler: Scheduler, spec: RequestSpec) -> BuildPlan:
-        """Let a scheduler decide, and subtract the chosen amounts from the table.
+        """Let a scheduler choose hosts, and subtract the requested amounts from the host table.
 
         Raises :class:`PluginFailed` if a plug-in fails. If the failed plug-in is a filter or a
         weigher, the table is unchanged. If the failed plug-in is a driver, amounts may stay
@@ -60,7 +60,7 @@ class DecisionContext:
             raise
 
     def plan(self, spec: RequestSpec) -> BuildPlan:
-        """Let a scheduler decide, and leave the table unchanged. The caller writes the claims."""
+        """Let the default scheduler choose hosts, without changing the host table."""
         made = self.decide(self.scheduler, spec)
         depletion.undo(self.follower.table, spec, made)
         return made

@@ -1,4 +1,4 @@
-"""Store each decision with the servers that it placed or could not place, and show it later.
+"""Store each placement decision with its servers, and show it later.
 
 Always true: a decision is shown as it was made, even if the host table or the settings have
 changed.
@@ -28,19 +28,19 @@ from innkeeper.systems.compute.servers.servers import fault_message
 
 NOBODY_REFUSED = Refused((), ())
 HAS_DEDICATED = "has_dedicated"
-"""The key of the part that only administrators see. The value is False if no host was dedicated at
-the time of the decision. Older versions wrote True, and do not show this key to anyone."""
+"""The key of the part that only administrators see. If no host was dedicated at the time of the
+decision, the value is False. Older versions stored True instead of this part."""
 COUNTED = "missing_counted"
-"""The key under ``HAS_DEDICATED`` with the messages that count hosts, by filter name."""
+"""The key, inside ``HAS_DEDICATED``, of the messages that count hosts, by filter name."""
 ON_HOSTS = ("host", "alternates")
-"""The keys whose values name hosts. They occur in a decision and in the items of its lists."""
+"""The keys whose values are host names. Only administrators see these keys."""
 
 
 class DecisionRecord(msgspec.Struct, frozen=True):
-    """The record of one decision, which is written with the servers of its request.
+    """The record of one decision, which is stored with the servers of its request.
 
-    ``servers`` has one item for each placed server. If no valid host was found, ``servers`` is
-    empty, and ``request`` is written with every server.
+    ``servers`` has one record for each placed server. If no valid host was found, ``servers`` is
+    empty, and each server gets the record ``request``.
     """
 
     request: Mapping[str, Any] | None = None
@@ -48,7 +48,7 @@ class DecisionRecord(msgspec.Struct, frozen=True):
     refused: Refused = NOBODY_REFUSED
 
     def of_server(self, number: int) -> Mapping[str, Any] | None:
-        """Return the record to write with one server. ``number`` is its index in the request."""
+        """Return the record of one server. ``number`` is the server's index in the request."""
         return self.servers[number] if self.servers else self.request
 
 
@@ -78,7 +78,7 @@ def of_placed(
 def of_named(
     context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan
 ) -> DecisionRecord:
-    """Return the record of a plan in which each server could use only the host of its entry."""
+    """Return the record of a plan whose servers had to use the hosts of their entries."""
     if context.scheduling.explain_decisions == "off":
         return NOTHING_KEPT
     scheduler = context.schedulers.of(resolved.filters)
@@ -192,7 +192,7 @@ def _deciders(context: DecisionContext, scheduler: Scheduler, spec: RequestSpec)
 
 
 def shown(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
-    """Return the stored decision about a server. Raises :class:`NotFound`."""
+    """Return the stored placement decision of a server. Raises :class:`NotFound`."""
     kept = server_actions.decision(tx, server.uuid)
     if kept is None:
         raise NotFound(f"No placement decision is stored for server {server.uuid}.")
@@ -208,7 +208,8 @@ def shown(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
         answer["unread_hints"] = []
     if are_hosts_named:
         return answer | {"removed": _counted(kept)}
-    # A decision that an older version stored lacks the key. Hosts may have been dedicated then.
+    # If the key is missing, an older version stored the decision. Dedicated hosts may then have
+    # existed.
     had_dedicated = kept.get(HAS_DEDICATED, True)
     nameless = _without_names(answer)
     return explanation_values.uncounted(nameless) if had_dedicated else nameless

@@ -2,9 +2,9 @@
 
 This zone sends the definitions to its child zones, because a child zone may lack these objects.
 
-Always true: the plan in this zone checks whether the project may use these objects. A zone parent
-can define only the objects that its request names. The quota usage of a zone parent's servers is at
-least the amounts that the servers use.
+Always true: this zone checks whether the project may use these objects when it plans the boot. A
+zone parent can define only the objects that its request names. Quotas count at least the amounts
+that a zone parent's servers use.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from innkeeper.systems.compute.flavors import flavors, images
 from innkeeper.systems.compute.grouping import reach
 
 AMOUNT_MAX = 2**31 - 1
-OTHERS = "The zone parent sent the definitions of another flavor or image."
+OTHERS = "The zone parent sent the definition of a flavor or image that its request does not name."
 SPECS_MAX = 128
 CHARS_MAX = 255
 KEY_CHARS_MAX = 16_384
 COUNTED = {"resources:VCPU": "vcpus", "resources:MEMORY_MB": "memory_mb"}
-"""Extra specs that override an amount of the flavor, and the name of this amount. Quotas count the
-flavor's amounts, so the extra specs must not exceed them."""
+"""Extra specs that can override an amount of the flavor, with the name of the amount. Quotas count
+the amount of the flavor, so an extra spec must not exceed this amount."""
 
 
 def check(definitions: Definitions, flavor_id: str, image_id: str | None) -> None:
@@ -59,9 +59,9 @@ def check_flavor(flavor: Flavor, flavor_id: str) -> None:
         raise Invalid(f"The zone parent sent a flavor with an amount outside 0 to {AMOUNT_MAX}.")
     for key, name in COUNTED.items():
         amount = flavor.extra_specs.get(key, "0")
-        # A value that is not a number passes here, and the plan refuses it.
+        # A value that is not a number is refused later, when the boot is planned.
         if amount.isascii() and amount.isdigit() and int(amount[:18]) > getattr(flavor, name):
-            raise Invalid(f"The extra spec {key} is above the flavor's amount, which quotas count.")
+            raise Invalid(f"The extra spec {key} exceeds the flavor's amount.")
     if len(flavor.extra_specs) > SPECS_MAX:
         raise Invalid(f"The zone parent sent a flavor with more than {SPECS_MAX} extra specs.")
     _check_texts([flavor.name, *flavor.extra_specs, *flavor.extra_specs.values()], CHARS_MAX)

@@ -1,7 +1,7 @@
 """Builds schedulers from the driver, filters and weighers that the settings name.
 
-Always true: an unknown name or an unusable plug-in is an error at start. A filter is never left out
-silently, because servers could then be placed on forbidden hosts.
+Always true: an unknown name or an unusable plug-in is an error at start. If a filter were left out
+silently, servers could be placed on forbidden hosts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TENANCY = frozenset({"AggregateMultiTenancyIsolation"})
 NO_LEASING = Leasing()
 """The default settings of leases. With these settings, no server is preemptible."""
 PARTS_MAX = 16
-"""For requests with more servers than this, the weights of single weighers are not stored. Storing
+"""For requests with at most this many servers, the weights of single weighers are stored. Storing
 the weights of a thousand servers would take as long as the decision itself."""
 SETTINGS = {
     "driver": "scheduler_driver",
@@ -48,11 +48,11 @@ SETTINGS = {
 }
 """The setting that names the plug-ins of each kind."""
 OF_REQUESTS_MAX = 8
-"""The number of cached schedulers for requests that name their own filters."""
+"""The maximum number of cached schedulers for requests that name their own filters."""
 
 
 class Schedulers:
-    """The scheduler of the settings, and schedulers for requests that name their filters.
+    """The default scheduler from the settings, and the schedulers of requests that name filters.
 
     Raises ``ValueError`` for a wrong name in the settings.
     """
@@ -80,9 +80,9 @@ class Schedulers:
     def of(self, names: tuple[str, ...] | None) -> Scheduler:
         """Return the scheduler that uses these host filters instead of the default filters.
 
-        Raises :class:`Invalid` for an unknown name. Some filters need the number of servers on each
-        host. The host table has this number only if a filter or weigher in the settings needs the
-        number. If the table lacks the number, :class:`Invalid` is raised for such a filter too.
+        Raises :class:`Invalid` for an unknown name. Also raises :class:`Invalid` for a filter that
+        needs the number of servers on each host, if the host table lacks this number. The table has
+        the number only if a filter or weigher in the settings needs it.
         """
         if names is None:
             return self.default
@@ -97,7 +97,7 @@ class Schedulers:
     def readers(self, names: tuple[str, ...] | None) -> Readers:
         """Return the scheduler hints that the filters and weighers of a request read.
 
-        ``names`` has the names of the filters that the request asks for. Raises the errors of
+        ``names`` are the filters that the request names, or ``None``. Raises the errors of
         :meth:`of`.
         """
         if names is None:
@@ -108,7 +108,7 @@ class Schedulers:
     def names_of(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
         """Return the names of the filters that are in force for a request.
 
-        ``names`` has the filters that the request names, or is ``None`` if it names no filters.
+        ``names`` are the filters that the request names, or ``None``.
         """
         default = self._settings.default_host_filters
         if names is None:
@@ -198,7 +198,7 @@ def filters_of(names: Iterable[str]) -> tuple[Filter, ...]:
 
 
 def multipliers_of(settings: Scheduling) -> dict[str, float]:
-    """Return the multipliers of the weighers in the settings, by the weigher's name.
+    """Return the multipliers of the weighers in the settings, by weigher name.
 
     If the settings name a set of weighers, the result has each weigher in the set.
     """
@@ -226,7 +226,7 @@ def _weighers_of(settings: Scheduling) -> tuple[Weighed, ...]:
 
 
 def _checked(noun: str, name: str, found: Any, kind: type) -> Any:
-    """Check a filter or weigher, and return it. A plug-in is returned in a guard."""
+    """Check a filter or weigher, and return it. A plug-in is wrapped in a guard."""
     loading.complete(noun, name, found, kind)
     if name in FILTERS or name in WEIGHERS:
         return found

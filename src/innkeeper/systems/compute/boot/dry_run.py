@@ -1,8 +1,8 @@
-"""Decide like a boot, but claim nothing, for build plans and explanations.
+"""Choose hosts as a boot would, without claiming them, for build plans and explanations.
 
 Always true: a request that a boot would refuse is refused with the same message. The host table is
-unchanged afterwards. Exception: if a plug-in fails, a boot creates servers in ERROR, but this
-module raises :class:`PluginFailed`.
+unchanged afterwards. If a plug-in fails, this module raises :class:`PluginFailed`, although a boot
+would create servers in ERROR.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ class Explained:
     """The explanation, and the recording of the decision if one was requested.
 
     ``placed`` has the weights of the hosts that were found, even if too few hosts were found.
-    ``unknown`` is the error about a requested host or availability zone that only another zone may
-    have.
+    ``unknown`` is the error for a requested host or availability zone that this zone lacks.
     """
 
     explanation: Explanation
@@ -55,16 +54,16 @@ class Explained:
 
 
 def plan(tx: Tx, context: DecisionContext, request: BootRequest) -> ZonePlan:
-    """Return planned servers for the server ids of a request.
+    """Choose a host for each server id of a request, and return the planned servers.
 
-    The client later boots each planned server with an entry of the plan. The booted server has the
-    planned id. If too few hosts are found, the result is shorter than the list of ids.
+    The client can later boot each planned server with an entry of the plan. The server then has the
+    planned id. If too few hosts are found, some ids have no planned server.
     """
     return plan_resolved(tx, context, RequestResolver(tx, context, [request]).resolve(request))
 
 
 def plan_resolved(tx: Tx, context: DecisionContext, resolved: ResolvedRequest) -> ZonePlan:
-    """Return planned servers, like :func:`plan`, for a request that is already looked up."""
+    """Do the work of :func:`plan` for a request that is already resolved."""
     request = resolved.request
     made = context.decide(context.schedulers.of(resolved.filters), resolved.spec)
     depletion.undo(context.follower.table, resolved.spec, made)
@@ -77,7 +76,7 @@ def plan_resolved(tx: Tx, context: DecisionContext, resolved: ResolvedRequest) -
 
 
 def explain(tx: Tx, context: DecisionContext, question: Question) -> Explained:
-    """Decide on a boot without claiming anything, and explain the decision."""
+    """Choose hosts for a boot without claiming them, and explain the decision."""
     table, request = context.follower.table, question.request
     resolved = RequestResolver(tx, context, [request]).resolve(request)
     row = None if question.host is None else _row(table, question.host)

@@ -3,8 +3,8 @@
 An entry is one item of a build plan: a server id and a host, encrypted so that clients cannot read
 or change them.
 
-Always true: an entry boots one server at most. At a second use of the entry, a server's row with
-this id exists, even if the server was deleted. A boot with an entry repeats all checks of the plan,
+Always true: an entry boots one server at most. A second use is detected by the row of the server,
+which exists even after the server was deleted. A boot with an entry repeats all checks of the plan,
 but only for the entry's host.
 """
 
@@ -33,7 +33,7 @@ class EntryUsed(AlreadyExists):
 
 
 class EntryExpired(Conflict):
-    """An entry of a build plan was made by this zone, but has expired."""
+    """A build plan entry of this zone has expired."""
 
     def __init__(self, expired_at: datetime) -> None:
         moment = expired_at.replace(microsecond=0).isoformat()
@@ -47,8 +47,8 @@ class EntryStale(Conflict):
 
     ``why`` is shown only to operators.
 
-    The client does not learn which filter refused the host. If a client learned this, it could
-    monitor the state of each host with enough entries.
+    The client does not learn which filter refused the host. Otherwise, a client with enough entries
+    could monitor the state of each host.
     """
 
     def __init__(self, why: str) -> None:
@@ -92,8 +92,8 @@ def found(request: BootRequest, sealer: Sealer | None, text: str) -> Opened:
 def with_entry(request: BootRequest, entry: Opened) -> BootRequest:
     """Return the request, restricted to the server and the host of an opened entry.
 
-    The expiry of the entry is checked later. A client that lost the response may repeat the request
-    after the entry has expired. Such a client must still learn the id of its server.
+    The expiry of the entry is checked later. If a client lost the response and repeats the request
+    after the expiry, it must still learn the id of its server.
     """
     assert isinstance(entry.place, Destination), "the host is in this zone"
     return replace(
@@ -105,5 +105,5 @@ def with_entry(request: BootRequest, entry: Opened) -> BootRequest:
 
 
 def server_id_of(text: str) -> ServerId:
-    """Return the id of the server for a child zone's entry. The same entry gives the same id."""
+    """Compute a server's id from a child zone's entry. The same entry always gives the same id."""
     return ServerId(str(uuid5(NAMESPACE_OID, text)))

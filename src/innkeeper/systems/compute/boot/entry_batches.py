@@ -29,11 +29,11 @@ from innkeeper.systems.compute.boot.request_resolver import RequestResolver
 from innkeeper.systems.compute.boot.resolved_requests import ResolvedRequest
 
 Outcomes = dict[ServerId, Booted | Refusal]
-"""The outcomes of entries, by the ids of their servers."""
+"""The outcome of each build plan entry, by server id."""
 
 
 def boot_entries(tx: Tx, context: DecisionContext, request: BootRequest) -> Outcomes:
-    """Boot servers of build plan entries with one decision, as many as possible.
+    """Boot the build plan entries that one common decision can handle.
 
     The result lacks the entries that need separate decisions. The caller boots these entries with
     the requests of :func:`alone`.
@@ -58,7 +58,7 @@ def boot_entries(tx: Tx, context: DecisionContext, request: BootRequest) -> Outc
 
 
 def alone(request: BootRequest, entry: EntryBoot) -> BootRequest:
-    """Return the request for the server of one entry only."""
+    """Return a request that boots only the server of one entry."""
     return replace(
         request,
         entries=(),
@@ -98,14 +98,17 @@ def _have_one_decision(context: DecisionContext, request: BootRequest) -> bool:
 
 
 def _distinct(entries: Sequence[EntryBoot]) -> list[EntryBoot]:
-    """Return the first entry with each id. Later entries with the same id are already used."""
+    """Return the entries without duplicates. The first entry with each id is kept."""
     return list({each.entry_id: each for each in reversed(entries)}.values())[::-1]
 
 
 def _planned(
     context: DecisionContext, resolver: RequestResolver, request: BootRequest
 ) -> PendingBoot | None:
-    """Return a plan with the entries whose hosts take the servers, or ``None`` if no host does."""
+    """Plan the entries whose hosts accept their servers.
+
+    Return ``None`` if there are no such entries, or if the common decision fails.
+    """
     try:
         resolved = resolver.resolve(request)
         if resolved.request.count_max < request.count_max:
@@ -116,7 +119,7 @@ def _planned(
         plugins.log(failure)
         return None
     except Refusal:
-        # Each entry then gets the error in a separate decision.
+        # The separate decisions about the entries will raise the error again.
         return None
     if not found.places:
         return None

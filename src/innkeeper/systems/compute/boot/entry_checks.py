@@ -1,9 +1,9 @@
-"""Check that boot requests may use their entries of build plans, with one lookup for all.
+"""Check whether boot requests may use their build plan entries, with one lookup for a batch.
 
 A batch is the requests that one transaction handles together.
 
-Always true: the checks use the state before any request of the batch is written. The caller must
-handle the case that several requests of a batch use the same entry.
+Always true: the checks use the database state from before the batch. The caller must handle the
+case that several requests of a batch use the same entry.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from innkeeper.systems.zones import used_entries
 
 
 class EntryChecks:
-    """The facts about the entries of a batch of boot requests."""
+    """Checks the build plan entries of one batch of boot requests."""
 
     def __init__(self, tx: Tx, requests: Sequence[BootRequest]) -> None:
         self._known: Collection[str] = ()
@@ -46,7 +46,7 @@ class EntryChecks:
         self._providers = hosts.provider_uuids_by_name(tx, {each.host for each in places})
 
     def check(self, request: BootRequest) -> None:
-        """Raise an error if the request has an entry of a build plan but may not use the entry.
+        """Raise an error if the request may not use its build plan entry.
 
         Raises :class:`EntryUsed` for a used entry and :class:`EntryExpired` for an expired entry.
         Raises :class:`EntryStale` if the entry's host no longer exists.

@@ -34,9 +34,9 @@ T = TypeVar("T")
 class BootExecutor:
     """Implements :class:`innkeeper.engine.executor.Executor`.
 
-    Only one thread at a time may use an executor. :meth:`plan_ahead` makes plans before the
-    transaction of their boots. If the next other call is :meth:`boot`, these plans are used. Every
-    other method first undoes the plans.
+    Only one thread at a time may use an executor. :meth:`plan_ahead` plans boots before their
+    transaction begins. :meth:`boot` uses these plans. The other methods that use the host table
+    undo the plans first.
     """
 
     def __init__(
@@ -72,10 +72,9 @@ class BootExecutor:
     def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> list[Booted | Refusal]:
         """Decide on all requests, write their servers, and return one outcome for each request.
 
-        Several requests may have the same entry of a build plan. Only one of these requests is
-        booted. If this boot succeeds, the other requests get :class:`EntryUsed`. If this boot is
-        refused, the other requests get the same refusal. Looking up the server's row would not
-        detect the duplicates, because all requests share one commit.
+        If several requests have the same build plan entry, only one of them is booted. If this boot
+        succeeds, the other requests get :class:`EntryUsed`. If this boot is refused, the other
+        requests get the same refusal.
         """
         self._catch_up(tx, requests[0].now)
         if all(each.destination is None for each in requests):
@@ -88,15 +87,15 @@ class BootExecutor:
 
     @property
     def may_plan_ahead(self) -> bool:
-        """True if the settings allow this executor to plan boots ahead."""
+        """Whether the settings allow this executor to plan boots ahead."""
         return self._ahead.is_possible
 
     def plan_ahead(self, request: BootRequest) -> bool:
         """Plan a boot before its transaction, after all boots that were planned ahead so far.
 
         The table must show the last transaction, which may still be uncommitted. Returns False if
-        the boot cannot be planned ahead. After False, no later request may be planned ahead,
-        because the host table lacks the amounts of this boot.
+        the boot cannot be planned ahead. After False, the caller must not plan later requests
+        ahead, because the host table lacks the amounts of this boot.
         """
         return plan_ahead(self._context, request, self._ahead)
 
@@ -105,12 +104,10 @@ class BootExecutor:
         return self._ahead.used, self._ahead.undone
 
     def boot_entries(self, tx: Tx, request: BootRequest) -> Outcomes:
-        """Boot the servers of a zone parent's build plan entries.
+        """Boot the servers of a zone parent's request, and return the outcome of each server.
 
-        Return the outcome of each server.
-
-        Without entries, this zone chooses the hosts, and the result lacks the servers that get no
-        host.
+        If the request has no build plan entries, this zone chooses the hosts. The result then lacks
+        the servers that get no host.
         """
         self._ahead.undo()
         self._catch_up(tx, request.now)
@@ -149,11 +146,11 @@ class BootExecutor:
         return [outcomes[i] for i in range(len(requests))]
 
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
-        """Return the outcome of a request that an earlier commit wrote, or ``None``.
+        """Return the outcome of a request that an earlier attempt committed, or ``None``.
 
-        If the connection breaks before the confirmation, a commit raises an error although it may
-        have succeeded. Server ids are chosen before the first attempt. So the rows with these ids
-        show that an attempt succeeded.
+        If the connection breaks during a commit, the commit may have succeeded despite the error.
+        Server ids are chosen before the first attempt, so rows with these ids show that an attempt
+        succeeded.
         """
         known = servers.ever_known(tx, request.server_ids)
         server_ids = tuple(each for each in request.server_ids if each in known)
@@ -177,10 +174,10 @@ class BootExecutor:
             return dry_run.explain(tx, self._context, question)
 
     def decide(self, tx: Tx, work: Callable[[Tx, DecisionContext], T], now: datetime) -> T:
-        """Call ``work`` with an up-to-date decision context, and return its result.
+        """Call ``work`` with an up-to-date decision context. Return the result of ``work``.
 
-        The host table of the context shows what ``tx`` sees. ``work`` must leave this table
-        unchanged. The next decision reads from the database what ``work`` wrote.
+        The host table of the context shows what ``tx`` sees. ``work`` must not change this table.
+        If ``work`` writes to the database, the next decision sees the changes.
         """
         self._ahead.undo()
         self._catch_up(tx, now)
@@ -193,7 +190,7 @@ class BootExecutor:
         self.follower.catch_up(tx)
 
     def forget(self) -> None:
-        """Undo the changes that a transaction made to the host table, because it is rolled back."""
+        """Undo the host table's changes from a transaction that is rolled back."""
         # The plans made ahead assume these changes, so the plans are undone first.
         self._ahead.undo()
         self.follower.forget()
@@ -211,10 +208,10 @@ class BootExecutor:
 def _first_of_each_entry(
     requests: Sequence[BootRequest], places: Sequence[int]
 ) -> dict[tuple[ServerId, ...], int]:
-    """Return the index of the first request with each build plan entry.
+    """For each build plan entry, return the index of the first request with this entry.
 
-    Requests with the same entry have the same server ids, so the key is the request's server ids.
-    Requests without an entry never share server ids.
+    The key is the request's server ids, because requests with the same entry have the same server
+    ids. Requests without an entry never share server ids.
     """
     first: dict[tuple[ServerId, ...], int] = {}
     for place in places:

@@ -15,7 +15,7 @@ from typing import Any
 from innkeeper.domain.errors import BROKEN_IMPORT
 
 OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
-"""The name of a plug-in that is imported: a module, or an object in a module."""
+"""The pattern of a plug-in's import name: a module, or an object in a module."""
 
 
 class NamesNothing(ValueError):
@@ -47,7 +47,7 @@ def named(
     known = ", ".join(sorted([*ours, *sets]))
     raise NamesNothing(
         noun,
-        f"There is no {noun} {name!r}. There are: {known}; a plug-in is named as "
+        f"There is no {noun} {name!r}. There are: {known}. Name a plug-in as "
         f"package.module:name, or by its entry point in the group {group}.",
     )
 

@@ -1,4 +1,4 @@
-"""Make, extend and delete volumes, and give agents the orders for this.
+"""Make, extend and delete volumes, by orders to agents.
 
 The package ``systems.volumes`` makes the decisions.
 
@@ -42,7 +42,7 @@ class VolumeContext:
 def create_together(
     tx: Tx, context: DecisionContext, wanted: Sequence[NewVolume]
 ) -> list[CreatedVolume | Refusal]:
-    """Create volumes, and order their pools to make them. See :func:`creating.create_together`.
+    """Create volumes, and order agents to make them. See :func:`creating.create_together`.
 
     A refused volume does not affect the others.
     """
@@ -65,11 +65,11 @@ def create_together(
 def create_all(
     tx: Tx, here: VolumeContext, requests: Sequence[VolumeRequest], *, are_in_one_zone: bool
 ) -> list[Volume]:
-    """Create these volumes of one project, and order their pools to make them.
+    """Create volumes of one project, and order agents to make them.
 
-    If one volume cannot be created, no volume is created. With ``are_in_one_zone``, all volumes are
-    in the zone of the first volume. Raises :class:`Conflict` if no pool is valid for a volume. Also
-    raises the errors of :meth:`VolumeBatch.plan`.
+    If one of the volumes cannot be created, none is created. With ``are_in_one_zone``, all volumes
+    are in the zone of the first volume. Raises :class:`Conflict` if no pool is valid for a volume.
+    Also raises the errors of :meth:`VolumeBatch.plan`.
     """
     if not requests:
         return []
@@ -88,7 +88,7 @@ def create_all(
 
 
 def _limits(context: DecisionContext) -> tuple[float, str]:
-    """Return the seconds after which a silent agent is down, and the default availability zone."""
+    """Return the seconds after which a silent agent counts as down, and the default zone."""
     scheduling, computing = context.scheduling, context.computing
     return computing.service_down_time_s, scheduling.default_availability_zone
 

@@ -1,12 +1,12 @@
 """Plans waiting boots on the host table, while earlier boots are written to the database.
 
-Always true: a plan made ahead is used only if the boot would get the same plan now. The request
-spec, the host table, and the decisions before the plan must then be the same. All other plans made
-ahead are undone before anything else reads or edits the table. So planning ahead changes no
+Always true: a plan made ahead is used only if the boot would get the same plan now. For this, the
+request spec, the host table, and the earlier decisions must be the same as before. All other plans
+made ahead are undone before anything else reads or edits the table. So planning ahead changes no
 outcome.
 
-Planning ahead reads nothing from the database. The plan uses the request spec of an earlier request
-for the same servers. Later, the transaction of the boot resolves the request as usual, and compares
+Planning ahead reads nothing from the database. The plan uses the spec of an earlier request that
+asked for the same. Later, the transaction of the boot resolves the request as usual, and compares
 the two specs.
 """
 
@@ -48,16 +48,16 @@ class PlanAhead(msgspec.Struct, frozen=True):
 
 
 class PlansAhead:
-    """The plans made ahead that were neither used nor undone, in the order of their decisions.
+    """The plans made ahead that were neither used nor undone yet, oldest first.
 
-    ``used`` and ``undone`` count the plans that were used and undone. If ``is_possible`` is False,
-    no plan is made ahead.
+    ``used`` and ``undone`` count the other plans. If ``is_possible`` is False, no plan is made
+    ahead.
     """
 
     def __init__(self, context: DecisionContext) -> None:
         self._context = context
-        # A recorder keeps each decision, and a plug-in may keep any data. What they keep cannot be
-        # undone.
+        # A decision that a recorder has kept cannot be undone. The same holds for data that a
+        # plug-in may keep.
         self.is_possible = not (context.recorder.is_on or context.schedulers.has_plugins)
         self._waiting: deque[PlanAhead] = deque()
         self._resolved: dict[RequestKey, ResolvedRequest] = {}
@@ -65,7 +65,7 @@ class PlansAhead:
         self.undone = 0
 
     def learn(self, known: Mapping[RequestKey, ResolvedRequest]) -> None:
-        """Keep resolved requests. :meth:`expected` uses them for requests that ask for the same."""
+        """Remember resolved requests, for use in :meth:`expected`."""
         if not self.is_possible:
             return
         self._resolved.update(known)
@@ -74,7 +74,10 @@ class PlansAhead:
             del self._resolved[next(iter(self._resolved))]
 
     def expected(self, request: BootRequest) -> ResolvedRequest | None:
-        """Return the expected resolved form of a request, or ``None`` if no form is known."""
+        """Resolve a request like an earlier request that asked for the same.
+
+        Return ``None`` if no such request is remembered.
+        """
         asked = key_of(request)
         known = None if asked is None else self._resolved.get(asked)
         if known is None:
@@ -84,14 +87,14 @@ class PlansAhead:
     def add(
         self, expected: ResolvedRequest, plan: BuildPlan, record: DecisionRecord, *, is_placed: bool
     ) -> None:
-        """Add the plan that was just made for a request; see :class:`PlanAhead`."""
+        """Add the plan that was just made for a request. See :class:`PlanAhead`."""
         spec = expected.spec
         hearing = _hearing(self._table, spec)
         made = PlanAhead(spec, hearing, plan, record, is_placed)
         self._waiting.append(made)
 
     def take(self, resolved: ResolvedRequest) -> PlanAhead | None:
-        """Return the first waiting plan, if it was made for this request. It then counts as used.
+        """Return the first waiting plan if it was made for this request, and count it as used.
 
         If the first plan was made for another request or from other input, undo all plans made
         ahead, and return ``None``.
@@ -107,7 +110,7 @@ class PlansAhead:
 
     def undo(self) -> None:
         """Undo all plans made ahead that were not used, and restore the table."""
-        # The reverse order restores each generation to the value that the earlier plan has seen.
+        # In reverse order, each undo restores the generations that the plan before it has seen.
         while self._waiting:
             made = self._waiting.pop()
             self.undone += 1
@@ -122,15 +125,15 @@ class PlansAhead:
     def _is_of(self, made: PlanAhead, resolved: ResolvedRequest) -> bool:
         spec = resolved.spec
         return (
-            # The spec has the seed, which differs between requests.
+            # The specs include the seed, so the specs of different requests are never equal.
             made.spec == spec
-            # The random choice among pools depends on the order of the classes. Equality ignores
-            # this order.
+            # The order of the resource classes affects the random choice among pools. The
+            # comparison of specs ignores this order.
             and list(made.spec.amounts) == list(spec.amounts)
             and made.hearing == _hearing(self._table, spec)
         )
 
 
 def _hearing(table: HostTable, spec: RequestSpec) -> object:
-    """Return the times of heartbeats and reports in the table. No change row announces them."""
+    """Return stamps of the heartbeats and reports in the host table."""
     return compute.stamp(table, spec), freshness.stamp(table, spec)

@@ -37,8 +37,8 @@ FACTS = ("NAME", "REASON", "READS", "AGGREGATE_KEY", "NEEDS_SERVERS", "HINTS")
 NUMBERS = "biuf"
 """NumPy's dtype kinds that count as numbers: booleans, integers and floats."""
 PLUGIN_ERRORS = (Exception, SystemExit)
-"""The errors of plug-ins that are caught. ``SystemExit`` is one of them, because some libraries
-call ``sys.exit`` on bad input. The process would otherwise end in the middle of a decision."""
+"""The errors of plug-ins that are caught. ``SystemExit`` is caught because some libraries call
+``sys.exit`` on bad input. Otherwise, the process would end in the middle of a decision."""
 TRIAL_AMOUNTS = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
 
 
@@ -49,7 +49,7 @@ class WrongAnswer(TypeError):
 class Guard:
     """Turns the errors in a ``with`` block into :class:`PluginFailed`.
 
-    Exception: errors of the types to pass on are raised unchanged.
+    Errors of the types in ``passed_on`` are raised unchanged.
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class Guarded:
 
 
 Check = Callable[[str, Any, HostTable, tuple[Any, ...]], Any]
-"""Checks a method's return value. Takes the method's name, the value, the host table and the other
-arguments. Returns the valid value, or raises :class:`WrongAnswer`."""
+"""A function that checks the return value of a method. It takes the method's name, the value, the
+host table and the other arguments. It returns the valid value, or raises :class:`WrongAnswer`."""
 
 
 def _checked(guard: Guard, method: Any, name: str, check: Check) -> Callable[..., Any]:
@@ -162,7 +162,7 @@ class _Lines:
 
 
 def _array(name: str, answer: Any, kinds: str, count: int | None) -> Any:
-    """Return ``answer`` if it is a one-dimensional array of one of these dtype kinds.
+    """Return ``answer`` if it is a one-dimensional array with one of these dtype kinds.
 
     ``count`` is the expected length, or ``None`` for any length. Raises :class:`WrongAnswer`.
     """
@@ -182,7 +182,7 @@ def _kind(answer: Any) -> str:
 
 
 def _count(hosts: HostTable, rows: Rows) -> int:
-    """Return the number of rows that an array must have: the ``host_count`` of the table."""
+    """Return the number of selected rows, which is the length that an array must have."""
     return len(range(hosts.host_count)[rows]) if isinstance(rows, slice) else int(rows.size)
 
 
@@ -266,9 +266,9 @@ class GuardedDriver:
 
 
 def why_unusable(found: Any) -> str | None:
-    """Return why a filter or weigher cannot be used, or ``None`` for a usable object.
+    """Return the reason why a filter or weigher cannot be used, or ``None``.
 
-    The result continues a sentence that begins with the plug-in's name. The fields in ``READS``
+    The reason continues a sentence that begins with the plug-in's name. The fields in ``READS``
     must exist, ``HINTS`` must be a tuple of names, and the methods must work without hosts.
     """
     return _misnamed(found) or _failing(found)
@@ -312,7 +312,7 @@ def _ask(guarded: Guarded, methods: Iterable[str], *given: Any) -> None:
 
 
 def why_driver_unusable(driver: Scheduler) -> str | None:
-    """Return why a driver cannot be used, or ``None``. See :func:`why_unusable`."""
+    """Return the reason why a driver cannot be used, or ``None``. See :func:`why_unusable`."""
     try:
         GuardedDriver(driver).plan(*_trial())
     except PluginFailed as failure:

@@ -48,21 +48,21 @@ class Recorder:
         return self._setting in ("all", "failed")
 
     def before(self, table: HostTable) -> Moment | None:
-        """Return a copy of the table before a decision, or ``None`` if it is not needed.
+        """Return a copy of the host table before a decision.
 
-        The setting ``record_decisions`` must be "all".
+        Return ``None`` unless the setting ``record_decisions`` is "all".
         """
         return recording.copy_of(table) if self._setting == "all" else None
 
     def after_failure(self, table: HostTable) -> Moment | None:
-        """Return a copy of the table after a decision was undone, or ``None`` if it is not needed.
+        """Return a copy of the host table after a failed decision was undone.
 
-        The setting ``record_decisions`` must be "failed".
+        Return ``None`` unless the setting ``record_decisions`` is "failed".
         """
         return recording.copy_of(table) if self._setting == "failed" else None
 
     def keep(self, request: DecisionRequest, made: BuildPlan, moment: Moment) -> None:
-        """Pass the recording of a decision to ``keep``."""
+        """Build the recording of a decision, and pass it to the function ``keep``."""
         if self._keep is not None:
             self._keep(self.made_of(request, made, moment))
 

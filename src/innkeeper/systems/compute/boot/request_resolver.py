@@ -5,8 +5,8 @@ flavor, and an availability zone or host that exists. The request asks for no mo
 project's quota allows. The earlier requests of the same transaction count as usage.
 
 Always true: the request spec for a move is the same as the spec of the server's boot, except for
-the flavor, which comes from the server's row. In the rule of the server's group, the server itself
-does not count.
+the flavor, which comes from the server's row. The server itself does not count as a member of its
+group.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from innkeeper.systems.volumes import attachments
 
 UNLIMITED = -1
 Homes = Sequence[str | None]
-"""The hosts of a request's servers; ``None`` for a server without a host."""
+"""The hosts of a request's servers, with ``None`` for a server without a host."""
 
 
 class RequestResolver:
@@ -76,10 +76,10 @@ class RequestResolver:
         self._homes: dict[ServerId, Homes] = {}
         self._members: dict[int, dict[ServerId, Homes]] = {}
         self.known: dict[RequestKey, ResolvedRequest] = {}
-        """The first resolved request of each kind of plain request. See :func:`key_of`."""
+        """The first resolved request with each key of :func:`key_of`."""
 
     def check_entry(self, entry: EntryBoot, now: datetime) -> None:
-        """Raise an error if a build plan entry may not be used; see :class:`EntryChecks`."""
+        """Raise an error if a build plan entry may not be used. See :class:`EntryChecks`."""
         self._entries.check_entry(entry, now)
 
     def resolve(self, request: BootRequest) -> ResolvedRequest:
@@ -94,7 +94,7 @@ class RequestResolver:
         return resolved
 
     def _like(self, known: ResolvedRequest, request: BootRequest) -> ResolvedRequest:
-        """Resolve a plain request that asks for the same as an earlier request of this object."""
+        """Resolve a plain request like an earlier request that asked for the same."""
         _check_key(self._tx, request)
         payer = payer_of(request.project_id)
         count = _allowed_count(self._limits[payer], self._usages[payer], request, known.flavor)
@@ -110,7 +110,8 @@ class RequestResolver:
         else:
             flavor, image = definitions.flavor, definitions.image
         if request.is_volume_backed:
-            # The servers keep this flavor, so moves and audits see the same amounts.
+            # The flavor without a disk is stored with the servers, so moves and audits see the same
+            # amounts.
             flavor = self._without_disk(flavor)
         if not request.may_be_elsewhere:
             check_place(self._context.follower.table, request)
@@ -210,7 +211,7 @@ class RequestResolver:
         return attachments.pools_of(self._tx, request.server_ids)
 
     def _without_disk(self, flavor: Flavor) -> Flavor:
-        # The new flavor is kept, because the keys of other caches are the ids of flavor objects.
+        # The new flavor is kept, because the keys of other caches are the ``id`` of flavor objects.
         found = self._diskless.get(id(flavor))
         if found is None:
             found = self._diskless[id(flavor)] = replace(flavor, disk_gb=0)
@@ -223,8 +224,8 @@ class RequestResolver:
         return found
 
     def _demanded(self, flavor: Flavor, image: Image | None) -> Demands:
-        # Zone parents define flavors themselves, so two flavors may have the same id. The requests
-        # of the batch keep the objects alive.
+        # The key is ``id`` of the objects, because zone parents define flavors themselves and two
+        # flavors may have the same flavor id. The requests of the batch keep the objects alive.
         key = (id(flavor), id(image))
         found = self._demands.get(key)
         if found is None:
@@ -236,7 +237,7 @@ class RequestResolver:
         return self._context.follower.table.dedications.automatic_of(project_id)
 
     def _group_state(self, found: GroupState, request: BootRequest) -> GroupState:
-        """Return a stored group, plus the servers of other requests that were resolved before."""
+        """Return a server group, including the servers of earlier requests in the transaction."""
         group = self._group_states.setdefault(found.group_id, found)
         for key, homes in self._members.get(found.group_id, {}).items():
             if key != request.server_ids[0]:

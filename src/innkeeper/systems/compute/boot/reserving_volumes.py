@@ -3,11 +3,11 @@
 The volumes are reserved before the servers exist, under the ids that the servers will have. If the
 boot is refused, the caller undoes the reservation.
 
-Always true: servers have one reservation, even if another process attempts their boot again. Only
-the attempt that has the reservation can undo the reservation.
+Always true: servers have at most one reservation, even if several processes attempt their boot.
+Only the attempt that has the reservation can undo it.
 
-May be false: a reservation belongs to a server that exists. If the process dies before the boot,
-the server does not exist. A periodic task then removes the reservation.
+If the process dies before the boot, a reservation is left without a server. A periodic task removes
+such reservations.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def reserve(
 ) -> Reserved:
     """Reserve the existing volumes of each server, and make its new volumes.
 
-    ``template`` has the project, the zone and the other fields that all new volumes share. With
-    ``is_repeat``, an earlier attempt to boot these servers may have reserved their volumes. This
-    attempt then takes over the volumes of servers that are not booted yet. Raises :class:`Invalid`
-    for a volume or image that cannot be used. Raises :class:`Conflict` if no pool is valid. Raises
-    :class:`VolumeQuotaExceeded` if the quota is too small.
+    ``template`` has the project, the zone and the other fields that all new volumes share. If
+    ``is_repeat`` is True, an earlier attempt to boot these servers may have reserved their volumes.
+    This attempt then takes over the reservations of servers that are not booted yet. Raises
+    :class:`Invalid` for a volume or image that cannot be used. Raises :class:`Conflict` if no pool
+    is valid. Raises :class:`VolumeQuotaExceeded` if the quota is too small.
     """
     earlier = _earlier(tx, server_ids, len(devices), is_repeat=is_repeat)
     if earlier is not None:
@@ -102,10 +102,10 @@ def reserve(
 
 
 def _named(devices: Sequence[BlockDevice]) -> list[str]:
-    """Return the device names that are already used.
+    """Return the device names in the request.
 
-    These are the names in the request, and the name of a root disk that is not a volume. Raises
-    :class:`Invalid` if two names are the same.
+    If the root disk is not a volume, its device name is included. Raises :class:`Invalid` if two
+    names are the same.
     """
     found = [each.device for each in devices if each.device is not None]
     if not any(each.boot_index == 0 for each in devices):
@@ -122,7 +122,8 @@ def _earlier(
     """Return the attachments of an earlier attempt, for servers that are not booted yet.
 
     ``count`` is the number of volumes of each server. Returns ``None`` if there was no earlier
-    attempt. Raises :class:`Conflict` if this attempt must not continue the earlier attempt.
+    attempt. Raises :class:`Conflict` if this is not a repeat, or if the earlier attempt reserved
+    only some of the volumes.
     """
     booted = servers.ever_known(tx, server_ids)
     mine = attachments.of_servers(tx, set(server_ids) - booted)
@@ -143,7 +144,7 @@ def _take_over(
     ids: IdSource,
     now: datetime,
 ) -> Reserved:
-    """Give the attachments of an earlier attempt new ids, so that this attempt can undo them."""
+    """Give an earlier attempt's attachments new ids, so that only this attempt can undo them."""
     given = {each.source_id for each in devices if each.source == DeviceSource.VOLUME}
     uuids = [each.volume_uuid for each in mine]
     zone = None
@@ -197,9 +198,9 @@ def _request(device: BlockDevice, template: VolumeRequest, ids: IdSource) -> Vol
 def undo(tx: Tx, server_ids: Collection[ServerId], reserved: Reserved, now: datetime) -> None:
     """Free the volumes of servers that were not booted, and delete their new volumes.
 
-    Exceptions: a server that exists keeps its volumes, because its boot was committed although an
-    error was raised. A server also keeps its volumes if another attempt has taken over its
-    reservation.
+    If a server exists, it keeps its volumes, because its boot was committed although an error was
+    raised. If another attempt has taken over the reservation of a server, the server also keeps its
+    volumes.
     """
     left = set(server_ids) - servers.ever_known(tx, server_ids)
     found = attachments.of_servers(tx, left)

@@ -1,8 +1,8 @@
 """Resolved boot requests, and the test whether two requests resolve to the same spec.
 
 Always true: while the database does not change, two requests with the same :data:`RequestKey`
-resolve to the same spec. Exception: the seed, the time, and the number of servers that the quota
-allows may differ.
+resolve to the same spec. Only the seed, the time, and the number of servers that the quota allows
+may differ.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ResolvedRequest(msgspec.Struct, frozen=True):
     unread: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def like(self, request: BootRequest, count: int) -> ResolvedRequest:
-        """Return the resolved form of another request that asks for the same.
+        """Return the resolved form of another request with the same :data:`RequestKey`.
 
         ``count`` is the number of servers that the quota of the other request's project allows.
         """
@@ -53,9 +53,10 @@ class ResolvedRequest(msgspec.Struct, frozen=True):
 
 
 def key_of(request: BootRequest) -> RequestKey | None:
-    """Return what a plain request asks for, or ``None`` for other requests.
+    """Return the key of a plain request, or ``None`` if the request is not plain.
 
-    The spec of a plain request depends only on the fields of the key.
+    A plain request has no hints, volumes or build plan entries, and stays in this zone. Requests
+    with the same key resolve to the same spec, except for the seed, the time and the count.
     """
     is_plain = not (
         request.hints

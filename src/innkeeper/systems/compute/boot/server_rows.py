@@ -103,8 +103,8 @@ def _rows(new: NewServers) -> list[dict[str, Any]]:
         }
         pcloud = new.automatic_pclouds[index] if new.automatic_pclouds else None
         if pcloud is not None:
-            # The request did not name the pcloud. The hint keeps the server in this pcloud in later
-            # moves.
+            # The request did not name the pcloud. A hint is added, so that later moves keep the
+            # server in this pcloud.
             row["hints"] = dedications.taken_in(request.hints, pcloud)
         rows.append(row)
     return rows
@@ -160,7 +160,7 @@ def _name(request: BootRequest, index: int) -> str:
 def _hostname(request: BootRequest, index: int, server_id: str) -> str:
     """Return a server's host name.
 
-    Without a requested host name, it is made from the server's name.
+    If no host name was requested, it is made from the server's name.
     """
     if request.entries:
         told = request.entries[index].hostname

@@ -1,4 +1,4 @@
-"""Checks of requests for slots of reservations, which flavors demand as resource classes."""
+"""Check that a project may use the reservation slots that a flavor demands."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ def check(
 ) -> None:
     """Reject a flavor with slots of a reservation that the project may not use.
 
-    ``named`` is the reservation in the request's hint. A slot of another one is rejected, too: the
-    server would not be on the hosts that it names.
-
-    Raises :class:`Invalid`.
+    ``named`` is the reservation in the request's hint. Raises :class:`Invalid` if the flavor has
+    slots of other reservations only, because the server would not be placed on the named hosts.
     """
     reserved = demands.reservations_of(demanded)
     if not reserved:
@@ -27,5 +25,5 @@ def check(
         raise Invalid(f"Flavor {flavor_id} could not be found.")
     if named is not None and named not in reserved:
         raise Invalid(
-            f"The hint names reservation {named}, but flavor {flavor_id} has slots of another one."
+            f"The hint names reservation {named}, but flavor {flavor_id} needs another reservation."
         )

@@ -1,7 +1,7 @@
 """Compute the demands on a host from a flavor's extra specs and an image's properties.
 
 - ``trait:NAME`` is ``required``, ``forbidden`` or, unlike in Nova, ``preferred``.
-- ``resources:CLASS`` overrides the flavor's own amount of the class; 0 requests none of the class.
+- ``resources:CLASS`` overrides the flavor's own amount of the class. 0 requests no amount.
 - ``capabilities:NAME`` and names without a scope are compared with the capabilities of the host.
 - ``aggregate_instance_extra_specs:NAME`` is evaluated only by the filter that reads this scope.
 - ``affinity_id`` has no effect. It tells clients the server group of a reservation, as in Blazar.
@@ -46,7 +46,7 @@ class Demands:
 
 
 def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
-    """Return the demands of a flavor together with an image that has these properties.
+    """Return the combined demands of a flavor and of an image with these properties.
 
     Raises :class:`Invalid` for invalid extra specs, for a flavor and an image with conflicting
     traits, and for a flavor without resources.

@@ -34,7 +34,7 @@ def may_use(tx: Tx, flavor: Flavor, project_id: str | None) -> bool:
 
 
 def for_resize(tx: Tx, flavor_id: str, project_id: str, *, is_admin: bool) -> Flavor:
-    """Return a flavor for a project's server. Raises :class:`Invalid` for an unusable flavor."""
+    """Return the flavor for a resize. Raises :class:`Invalid` if the project may not use it."""
     flavor = flavors.by_public_ids(tx, [flavor_id]).get(flavor_id)
     if flavor is None or flavor.is_disabled or not (is_admin or may_use(tx, flavor, project_id)):
         raise Invalid(f"Flavor {flavor_id} could not be found.")
@@ -79,11 +79,10 @@ def describe(tx: Tx, flavor_id: str, description: str | None, *, now: datetime) 
 
 
 def _editable(tx: Tx, flavor_id: str, *, by_lease: bool = False) -> Flavor:
-    """Return a flavor. Raises :class:`Conflict` for a lease's flavor.
+    """Return a flavor that is about to be edited.
 
-    Exception: the lease itself may edit its flavor.
-
-    If others edited the flavor, the slots of an active lease might become unusable.
+    Raises :class:`Conflict` for the flavor of a lease, unless the lease itself edits the flavor. If
+    others edited the flavor, the slots of an active lease might become unusable.
     """
     flavor = get(tx, flavor_id, None, is_admin=True)
     if not by_lease and flavor.flavor_id in demands.reservations_of(demands.of(flavor, {})):
@@ -92,7 +91,7 @@ def _editable(tx: Tx, flavor_id: str, *, by_lease: bool = False) -> Flavor:
 
 
 def delete(tx: Tx, flavor_id: str, *, by_lease: bool = False) -> None:
-    """Delete a flavor. Its servers keep a copy of it."""
+    """Delete a flavor. Servers with this flavor keep a copy of it."""
     flavors.delete(tx, _editable(tx, flavor_id, by_lease=by_lease).id)
 
 
@@ -168,8 +167,7 @@ def add_project(
 ) -> list[str]:
     """Give a project access to a flavor, and return all projects that have access.
 
-    A public flavor needs no access list, so a public flavor is rejected. Exception: with
-    ``takes_public``, a public flavor is accepted.
+    A public flavor needs no access list, so it is rejected unless ``takes_public`` is True.
     """
     flavor = get(tx, flavor_id, None, is_admin=True)
     if flavor.is_public and not takes_public:

@@ -1,14 +1,14 @@
-"""Manage aggregates: operators' sets of hosts. Some of them define availability zones.
+"""Manage aggregates, which are operators' sets of hosts. Some aggregates define availability zones.
 
 Always true: the aggregates of a host name at most one availability zone. The column
 ``hosts.availability_zone`` has this zone. If the aggregates name no zone, the column has the zone
 that the host's agent reports. No change moves a host with servers to another zone. Every membership
 is also in Placement, under the aggregate's uuid. A change of an aggregate's hosts or metadata adds
 change rows for the hosts' providers in the same transaction. An owned aggregate belongs to a
-pcloud, a host flavor or a lease pool. Its owner applies all changes to an owned aggregate.
+pcloud, a host flavor or a lease pool. Only the owner applies changes to an owned aggregate.
 
-May be false: Placement has only the memberships of this module. An operator may add memberships to
-the same aggregates in Placement. For owned aggregates, the owner's audit reports such memberships.
+Operators may add other memberships to these aggregates in Placement. For owned aggregates, the
+owner's audit reports such memberships.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def set_metadata(
 def _apply_owners_keys(
     tx: Tx, aggregate: Aggregate, wanted: MetadataEdit, now: datetime, owners: Owners
 ) -> MetadataEdit:
-    """Let the owner apply the edit of the keys that it owns. Return the edit of all other keys."""
+    """Let the owner apply the edit of the owner's keys. Return the edit of all other keys."""
     owner = owned_aggregates.of(owners, aggregate)
     if owner is None:
         reserved = sorted(key for key in wanted if key.startswith(owned_aggregates.KEY_PREFIX))

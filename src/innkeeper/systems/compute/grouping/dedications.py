@@ -90,7 +90,7 @@ def named(hints: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def named_host(hints: Mapping[str, Any]) -> str | None:
-    """Return the host that a server's hints request, by its name in the pcloud, or ``None``."""
+    """Return the pcloud's name of the host that a server's hints request, or ``None``."""
     return next((each for each in _texts(hints, HOST_HINT) if each), None)
 
 
@@ -114,10 +114,10 @@ def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
 
 
 def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wanted | None]:
-    """Return one item for each pair of (hints, project id): the requested dedicated hosts.
+    """Return the requested dedicated hosts for each pair of (hints, project id).
 
-    An item is ``None`` if the project may not use the reservation in the hints. An item is also
-    ``None`` if the hints name pclouds, but the project may use none of these pclouds.
+    The result for a pair is ``None`` if the project may not use the reservation in the hints. It is
+    also ``None`` if the hints name pclouds, but the project may use none of these pclouds.
     """
     named_by = [named(each) for each, _ in hints]
     reserved = [named_reservation(each) for each, _ in hints]
@@ -137,7 +137,7 @@ def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wa
 
 
 def taken_in(hints: Mapping[str, Any], pcloud: str) -> dict[str, Any]:
-    """Return a server's hints with the pcloud that takes the server automatically."""
+    """Return a server's hints, extended by the pcloud that takes the server automatically."""
     return {**hints, HINT: pcloud, UNASKED: True}
 
 
@@ -169,7 +169,7 @@ def takes(host: Host, wanted: Wanted) -> bool:
 
 
 def why_not_free(host: Host) -> str | None:
-    """Return why a host cannot be dedicated, or ``None`` if it is open to all projects."""
+    """Return the reason why a host cannot be dedicated, or ``None`` for an ordinary host."""
     if host.dedication is None:
         return None
     if host.dedication in OF_LEASES:
@@ -180,7 +180,7 @@ def why_not_free(host: Host) -> str | None:
 
 
 def why_down(host: Host) -> str | None:
-    """Return why a forced-down host cannot be dedicated, or ``None`` for all other hosts.
+    """Return the reason why a forced-down host cannot be dedicated, or ``None`` for other hosts.
 
     A host whose agent is down can be dedicated, because the agent may soon be up again.
     """
@@ -188,7 +188,7 @@ def why_down(host: Host) -> str | None:
 
 
 def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None) -> str | None:
-    """Return why a host is not empty, or ``None`` if it is empty.
+    """Return the reason why a host is not empty, or ``None`` if it is empty.
 
     For a lost host, ``lost`` has the migrations to ignore. The allocations of these migrations on
     the host then do not count. The pending orders of the host's agent do not count either.
@@ -230,14 +230,14 @@ def empty_among(tx: Tx, some: Sequence[Host]) -> set[int]:
 def without_servers(tx: Tx, names: Collection[str]) -> set[str]:
     """Return the names of the hosts without servers among these hosts.
 
-    A host without servers is not necessarily empty, see :func:`why_not_empty`.
+    A host without servers is not necessarily empty. See :func:`why_not_empty`.
     """
     counts = hosts.server_counts(tx, names)
     return {name for name in names if not counts.get(name, (0, 0))[0]}
 
 
 def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -> None:
-    """Set the allocation ratios of a host by class.
+    """Set a host's allocation ratios of the classes in ``wanted``.
 
     All other classes get back the ratios that the agent reported. ``max_unit`` never exceeds the
     total, even with a ratio above 1.
@@ -321,7 +321,7 @@ def pcloud_named(tx: Tx, named: str, project_id: str) -> str:
 
 
 def reservation_named(tx: Tx, named: str, project_id: str, now: datetime) -> str:
-    """Return the id of the reservation that a project names by its id, or by the lease's name.
+    """Look up a reservation by its id or by the name of its lease, and return its id.
 
     If ``named`` is an id, return this id, even if no reservation has it. Otherwise, look for the
     name among the project's leases that have not ended. If none has the name, look among the leases

@@ -42,9 +42,10 @@ counts_below = server_groups.counts_below
 
 
 def count(tx: Tx, project_id: str) -> int:
-    """Return the number of a project's groups, without those of its reservations.
+    """Return the number of a project's groups, without the groups of its reservations.
 
-    Quotas of leases limit these. The project can neither create nor delete them by itself.
+    The groups of reservations are limited by lease quotas, because the project can neither create
+    nor delete them by itself.
     """
     of_leases = server_groups.named(tx, project_id, OF_RESERVATION)
     return server_groups.count(tx, project_id) - sum(each.is_of_lease for each in of_leases)
@@ -90,8 +91,7 @@ def members(tx: Tx, group: ServerGroup) -> tuple[ServerId, ...]:
 def delete(tx: Tx, uuid: str, *, by_lease: bool = False) -> None:
     """Delete a group. Raises :class:`NotFound`.
 
-    Raises :class:`Conflict` for the group of a lease, unless the lease deletes it: the lease still
-    shows the group, and clients name it with each of their servers.
+    Raises :class:`Conflict` for the group of a lease, unless the lease itself deletes the group.
     """
     group = get(tx, uuid)
     if group.is_of_lease and not by_lease:
@@ -100,7 +100,7 @@ def delete(tx: Tx, uuid: str, *, by_lease: bool = False) -> None:
 
 
 def give(tx: Tx, uuid: str, project_id: str) -> None:
-    """Give a group to another project. Its members do not change. Raises :class:`NotFound`."""
+    """Give a group to another project. The members do not change. Raises :class:`NotFound`."""
     server_groups.set_project(tx, get(tx, uuid).id, project_id)
 
 
@@ -154,15 +154,17 @@ def store_of_parent(
 
 
 def prune_of_parents(tx: Tx, now: datetime) -> int:
-    """Delete zone parents' groups that have had no member for a while. Return their number."""
+    """Delete zone parents' groups that have been empty for :data:`EMPTY_FOR`.
+
+    Return the number of deleted groups.
+    """
     return server_groups.prune_of_parents(tx, now - EMPTY_FOR)
 
 
 def rule_of(tx: Tx, server_uuid: str) -> GroupState | None:
     """Return the state of a server's group, or ``None`` if the server is in no group.
 
-    The state does not count the server itself. The state is for moves, in which the server's
-    current host does not matter.
+    The state is for a move of the server, so it does not count the server itself.
     """
     group = server_groups.of_server(tx, server_uuid)
     return None if group is None else state(tx, group, but=server_uuid)
@@ -191,8 +193,8 @@ def state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
 def joined(group_state: GroupState, hosts: Iterable[str | None]) -> GroupState:
     """Return a group's state with one more member on each of these hosts.
 
-    ``None`` is a member without a host. Callers need this function for members that are placed, but
-    not written yet.
+    Use this for members that are placed, but not written yet. ``None`` stands for a member without
+    a host.
     """
     placed = dict(group_state.rule.members)
     more = 0
@@ -205,7 +207,9 @@ def joined(group_state: GroupState, hosts: Iterable[str | None]) -> GroupState:
 
 
 def allowed_count(group_state: GroupState, limit: int, count_min: int, count_max: int) -> int:
-    """Return how many servers, up to ``count_max``, may join a group of at most ``limit`` members.
+    """Return how many servers may join a group, but at most ``count_max``.
+
+    ``limit`` is the maximum number of members of the group.
 
     Raises :class:`QuotaExceeded` if fewer than ``count_min`` may join.
     """

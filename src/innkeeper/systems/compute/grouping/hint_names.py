@@ -1,4 +1,4 @@
-"""Check the names of scheduler hints: are they known, read by a filter, or misspelt?
+"""Check whether the names of scheduler hints are known, read by a filter, or misspelt.
 
 Always true: a new request with a known hint that no filter reads is refused. A misspelt name is
 refused too, because a server with a misspelt ``pcloud`` could be placed anywhere. Other names are
@@ -21,7 +21,7 @@ UNASKED = "pcloud_unasked"
 """The hint that is stored in addition to ``pcloud`` if the client did not send ``pcloud``. See
 ``dedications.UNASKED``."""
 OF_ALL = frozenset({*FILTER_HINTS, UNASKED})
-"""The hints that are always read, whatever filters are in force."""
+"""The hints that are always read, regardless of the filters in force."""
 OF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "group": ("group",),
     "same_hosts": ("same_host",),
@@ -35,9 +35,8 @@ OF_FIELDS: Mapping[str, tuple[str, ...]] = {
 """The hints that set each field of the request spec. A filter that reads a field also reads the
 field's hints."""
 LETTERS_MAX = 2
-"""The maximum number of wrong letters in a misspelt name. A name with more wrong letters is a
-different name. A name is also different if half of the letters are wrong: ``city`` is not a
-misspelt ``cidr``."""
+"""The maximum number of wrong letters in a misspelt name. A name with more wrong letters, or with
+half of its letters wrong, is a different name. For example, ``city`` is not a misspelt ``cidr``."""
 ISOLATING = ("pcloud", "reservation")
 """The hints that keep other projects' servers away. A longer name that contains such a hint counts
 as misspelt, for example ``pcloud_id``."""
@@ -74,7 +73,7 @@ def known_to(plugins: Iterable[Any]) -> dict[str, tuple[str, ...]]:
 
 
 def hints_of(reader: Any) -> frozenset[str]:
-    """Return the hints that a filter or weigher is known to read."""
+    """Return the hints that a filter or weigher declares to read."""
     fields = (OF_FIELDS.get(field, ()) for field in reader.READS)
     return frozenset((*getattr(reader, "HINTS", ()), *(name for each in fields for name in each)))
 
@@ -138,7 +137,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
     The result is the known name with the fewest edits from ``name``, ignoring case. An edit adds,
     removes or replaces a letter, or swaps two neighbouring letters. If no known name is near
-    enough, a name in :data:`ISOLATING` that ``name`` contains is returned.
+    enough, but ``name`` contains a name in :data:`ISOLATING`, the contained name is returned.
     """
     small = name.lower()
     near = [
@@ -152,7 +151,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def _distance(one: str, other: str) -> int | None:
-    """Return the number of edits between two texts, or ``None`` above :data:`LETTERS_MAX`."""
+    """Return the number of edits between two texts, or ``None`` for more than LETTERS_MAX."""
     if one == other:
         return 0
     # Cheap tests come first, because a client may send many long names.

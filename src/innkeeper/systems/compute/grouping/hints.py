@@ -39,7 +39,8 @@ DEFAULT_RANGE = "/24"
 HARD_POLICIES = (GroupPolicy.AFFINITY, GroupPolicy.ANTI_AFFINITY)
 """The group policies that a filter enforces. Weighers apply the other policies."""
 ReadersOf = Callable[[tuple[str, ...] | None], Readers]
-"""Returns the readers of a request's hints. The argument is the filters that the request names."""
+"""A function that returns the readers of a request's hints. The argument is the filters that the
+request names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def names_hosts(hints: Mapping[str, Any]) -> bool:
 
 
 def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -> Resolved:
-    """Resolve the stored hints of a server that is to be moved, except the hint for its group.
+    """Resolve the stored hints of a server that is to be moved, except the hint ``group``.
 
     ``is_nowhere`` means that the server has no host. The hint for a host of a pcloud is used only
     for a server without a host, and only if a host still has this name. Deleted servers and
@@ -186,7 +187,7 @@ def _pcloud_host(hints: Mapping[str, Any]) -> str | None:
 
 
 def _full_texts(hints: Mapping[str, Any], name: str) -> list[str]:
-    """Return the texts of a hint like :func:`_texts`, but refuse empty texts.
+    """Return the texts of a hint. Unlike :func:`_texts`, refuse empty texts.
 
     An empty text may come from a script with an empty variable. If the empty text were accepted,
     the server could be placed on a wrong host.
@@ -236,9 +237,10 @@ def _homes(
 
 
 def below(tx: Tx, uuids: Collection[str], project_id: str | None) -> dict[str, int]:
-    """Return child zones by server id. Servers that are in no child zone are left out.
+    """Return the child zones of these servers, by server id.
 
-    With a ``project_id``, servers of other projects are left out.
+    Servers that are in no child zone are left out. With a ``project_id``, servers of other projects
+    are left out.
     """
     return {
         str(each.uuid): each.child_id
@@ -340,7 +342,8 @@ def _near(hints: Mapping[str, Any]) -> Network | None:
 
 
 def _query(given: Any) -> Expression | None:
-    # OpenStack clients send the query as a string of JSON, other clients as JSON.
+    # OpenStack clients send the query as a string that contains JSON. Other clients send it as
+    # JSON.
     if given is None:
         return None
     return expressions.parse(given) if isinstance(given, str) else expressions.read(given)

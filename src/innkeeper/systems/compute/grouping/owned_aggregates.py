@@ -85,7 +85,7 @@ def create(
     now: datetime,
     metadata: Mapping[str, str] = MappingProxyType({}),
 ) -> int:
-    """Create an aggregate of a kind, without hosts, and return its row id."""
+    """Create an owned aggregate without hosts, and return its row id."""
     return aggregates.add(tx, uuid, name, metadata, now, kind)
 
 
@@ -116,19 +116,19 @@ def remove_hosts(tx: Tx, row: int, uuid: str, some: Sequence[Host], now: datetim
 
 
 def join_placement(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
-    """Add a host's provider to an aggregate in Placement, and add a change row for it."""
+    """Add a host's provider to an aggregate in Placement, and write the provider's change row."""
     placement_aggregates.join(tx, host.provider_uuid, uuid, now)
     changes.add_always_read(tx, [host.provider_id], now)
 
 
 def leave_placement(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
-    """Remove a host's provider from an aggregate in Placement, and add a change row for it."""
+    """Remove a host's provider from an aggregate in Placement, and write the change row."""
     placement_aggregates.leave(tx, host.provider_uuid, uuid, now)
     changes.add_always_read(tx, [host.provider_id], now)
 
 
 def uuid_of(tx: Tx, row: int) -> str:
-    """Return the uuid of an owned aggregate. Placement has the same uuid for it."""
+    """Return the uuid of an owned aggregate, which is also its uuid in Placement."""
     found = aggregates.uuid_of(tx, row)
     assert found is not None, "only its owner removes an owned aggregate"
     return found

@@ -1,4 +1,4 @@
-"""Decide from a request's hints and forced host which child zones may get its servers.
+"""Decide which child zones may get the servers of a request.
 
 Always true: if a hint names a host, an address or dedicated hosts, only this zone may get the
 servers. If a hint demands hosts near other servers, only the zones with those other servers may get
@@ -31,10 +31,10 @@ OF_THIS_ZONE = (
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The child zones that a plan asks, and the server group that is sent to these zones.
+    """The child zones to ask for a plan, and the server group that is sent to these zones.
 
-    ``children`` are row ids; ``None`` means all children. With ``stay_together``, all servers must
-    be on one host, so all offers of a plan must come from one zone.
+    ``children`` are row ids, and ``None`` means all children. With ``stay_together``, all servers
+    must be on one host, so all offers of a plan must come from one zone.
     """
 
     children: Collection[int] | None = None
@@ -47,7 +47,7 @@ class Reach:
         return self.children is not None and (self.stay_together or bool(self.children))
 
     def includes(self, child_id: int) -> bool:
-        """Return True if a plan asks this child zone."""
+        """Return True if this child zone is asked for a plan."""
         return self.children is None or child_id in self.children
 
 
@@ -55,7 +55,7 @@ EVERYWHERE, THIS_ZONE = Reach(), Reach(())
 
 
 def of(tx: Tx, request: BootRequest) -> Reach:
-    """Return the child zones that a plan for a request asks."""
+    """Return the child zones to ask for a plan for a request."""
     if request.forced_host is not None and hosts.by_names(tx, [request.forced_host]):
         return THIS_ZONE
     if not request.hints:

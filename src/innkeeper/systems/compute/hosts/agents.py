@@ -22,11 +22,11 @@ def register(
 ) -> Agent:
     """Register an agent, and return it.
 
-    If an agent with this name is already registered, the agent has restarted. A registration does
-    not count as a heartbeat, because the agent's machines may not respond yet. If the caller uses
-    the agent's own credential, the agent then belongs to the credential's user. Raises
-    :class:`AlreadyExists` if another user's agent has the name. Raises :class:`Forbidden` for the
-    credential of another agent.
+    If an agent with this name is already registered, the registered agent is returned. A
+    registration does not count as a heartbeat, because the agent's machines may not respond yet. If
+    the caller uses the agent's own credential, the credential's user becomes the owner of the
+    agent. Raises :class:`AlreadyExists` if another user's agent has the name. Raises
+    :class:`Forbidden` for the credential of another agent.
     """
     agent_identity = context.agent_identity
     if agent_identity is not None and agent_identity.agent_name != name:
@@ -59,7 +59,7 @@ def own(tx: Tx, context: RequestContext, agent_id: str) -> Agent:
 
 @dataclass(frozen=True, slots=True)
 class AgentHeartbeat:
-    """A heartbeat of an agent, which makes its hosts up."""
+    """A heartbeat of an agent. The agent's hosts then count as up."""
 
     context: RequestContext
     agent_id: str
@@ -69,12 +69,13 @@ class AgentHeartbeat:
 def heartbeats(tx: Tx, beats: Sequence[AgentHeartbeat]) -> list[Refusal | None]:
     """Record heartbeats together, all with the time of the latest heartbeat.
 
-    The answer to a heartbeat may be a :class:`NotFound`, as in :func:`own`.
+    The answer to a heartbeat is ``None``, or the :class:`NotFound` that :func:`own` would raise.
     """
     found = own_together(tx, [(each.context, each.agent_id) for each in beats])
     seen = {each.id for each in found if isinstance(each, Agent)}
     if seen:
-        # Sorted, so that processes that record heartbeats together do not block each other.
+        # The ids are sorted, so that processes that record heartbeats together do not block each
+        # other.
         agents.mark_seen(tx, sorted(seen), max(each.now for each in beats))
     return [None if isinstance(each, Agent) else each for each in found]
 

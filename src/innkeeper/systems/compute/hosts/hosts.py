@@ -77,7 +77,7 @@ def apply(
     ids: IdSource,
     now: datetime,
 ) -> None:
-    """Apply reports about different hosts, but not the servers in the reports.
+    """Apply reports about different hosts. The servers in the reports are ignored.
 
     The caller has checked that the agents may report these hosts. ``known`` has the existing hosts
     by name. ``agent_of`` has the agent of each host by name.
@@ -113,7 +113,7 @@ def _must_be_allowed(
             raise Forbidden(f"The agent's credential is not for the host {name}.")
         host = known.get(name)
         # An agent cannot take over hosts of another agent, even if the other agent is down. An
-        # administrator can allow the takeover: a credential names the hosts.
+        # administrator can allow the takeover with a credential that names the hosts.
         if host is not None and host.agent_id != agent.id and not agent_identity.hosts:
             raise Forbidden(
                 f"Host {name} belongs to another agent, and the credential does not name it."
@@ -192,7 +192,7 @@ def _add(
             for each in fresh
         ],
     )
-    # If a provider existed before its host, only this call adds a change row for it.
+    # If a provider existed before its host, only this call adds a change row for the provider.
     providers_of = [registered[each.name] for each in fresh]
     changes.add_always_read(tx, [each.provider_id for each in providers_of if not each.is_new], now)
 
@@ -259,8 +259,7 @@ def _had_expired(host: Host, defaults: HostDefaults, now: datetime) -> bool:
     """Return True if a host's capabilities had expired before this report.
 
     The report makes the capabilities valid again, and must add a change row. Without a change row,
-    the host table would show the capabilities late, because the table reads the times of reports
-    only periodically.
+    the host table would learn this late, because it reads the times of reports only periodically.
     """
     if host.reported_at is None:
         return True
@@ -376,7 +375,7 @@ def residents(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[ServerId, 
 
 
 def usable_zones(tx: Tx, service_down_time_s: float, *, now: datetime) -> dict[str, bool]:
-    """Return all availability zones in order, each with True if a host in it takes servers now."""
+    """Return all availability zones, with True for zones in which a host takes servers now."""
     return availability_zones.usable(tx, now - timedelta(seconds=service_down_time_s))
 
 

@@ -21,7 +21,7 @@ from innkeeper.systems.placement import pools
 
 @dataclass(slots=True)
 class Amounts:
-    """The amounts of one resource class of one host, or of all hosts.
+    """The amounts of one resource class, of one host or of all hosts.
 
     ``held`` includes the amount reserved for the host itself, as in Nova for memory and disk.
     ``is_own`` is True if the host has its own capacity of the class, and False if pools lend the
@@ -62,7 +62,7 @@ class HostInventories:
 
 
 def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostInventories]:
-    """Return the inventories of these hosts, in the order of ``hosts``. No other host is read."""
+    """Return the inventories of these hosts, in the order of ``hosts``."""
     found = {each.provider_id: HostInventories() for each in hosts}
     classes = host_inventory_rows.class_ids(tx)
     _fill(tx, found, classes)

@@ -2,15 +2,16 @@
 
 An agent reports its hosts' servers when it starts, before it fetches orders:
 
-- If a server was deleted or moved while the agent was down, the agent gets a destroy order.
-  Exception: if an open migration explains the copy on the host, the agent gets no order.
+- If a server was deleted or moved while the agent was down, the agent gets a destroy order. But if
+  an open migration explains the copy on the host, the agent gets no order.
 - An unknown server is left alone, returned to the caller and stored for audits. The agent may
   belong to another cloud, or the database may come from a backup.
 - A server that the host no longer has goes to ERROR. The server keeps its host and its
   allocations, because the server may reappear. The server is not rebuilt, because a new build
   would lose its disks.
 - A lost server that has reappeared gets its former status back.
-- A server whose reported power state differs from the recorded one gets the matching status.
+- If the reported power state differs from the recorded power state, the server gets the status
+  that matches the reported state.
 
 A server in BUILD or with a task is left alone, because its order is still pending.
 
@@ -112,9 +113,9 @@ def _destroy(
 
 
 def _in_moves(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
-    """Return the hosts of these servers' open migrations.
+    """Return the hosts of these servers' open migrations, as pairs of (host, server id).
 
-    A pair of (host, server id) stands for the source or the destination of a migration.
+    Both the source and the destination of a migration are included.
     """
     return {
         (host, each.server_uuid)
@@ -132,7 +133,7 @@ UNREPORTED = -1
 def _power(
     uuid: ServerId, present: Collection[ServerId], off: Mapping[ServerId, int] | None
 ) -> int | None:
-    """Return the power state of a server on its host, or ``None`` if the host does not have it."""
+    """Return a server's power state, or ``None`` if the server is not among ``present``."""
     if uuid not in present:
         return None
     return UNREPORTED if off is None else off.get(uuid, Power.RUNNING)
@@ -141,7 +142,7 @@ def _power(
 def _corrections(row: Any, power: int | None, now: datetime) -> dict[str, Any]:
     """Return the new values of the columns that must change in a server's row.
 
-    ``power`` is the power state that the host reports, see :func:`_power`.
+    ``power`` is the result of :func:`_power`.
     """
     if row.task_state is not None:
         return {}

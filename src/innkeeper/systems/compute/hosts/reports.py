@@ -21,14 +21,14 @@ from innkeeper.store.transactions import Tx, step
 from innkeeper.systems.compute.hosts import agents, hosts
 
 FIRST_LINES = 2
-"""The weight of a host in the first report of an agent; a host in a repeated report weighs 1. The
-first report has servers, and may have new hosts. Storing a new host takes five times as long as
-comparing a known one."""
+"""The weight of a host in the first report of an agent. A host in a repeated report has the weight
+1. The first report has servers, and may have new hosts. Storing a new host takes five times as long
+as comparing a known host."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentReport:
-    """What an agent reports about some of its hosts in one request."""
+    """An agent's report about some of its hosts, from one request."""
 
     context: RequestContext
     agent_id: str
@@ -39,9 +39,9 @@ class AgentReport:
 
 
 def line_count(reports: Sequence[HostReport]) -> int:
-    """Return about how many rows these reports change.
+    """Estimate how many rows these reports change.
 
-    The engine limits this sum for each transaction.
+    The engine limits the total for each transaction.
     """
     return sum(1 if each.servers is None else FIRST_LINES for each in reports)
 
@@ -78,10 +78,10 @@ def _alone(tx: Tx, each: AgentReport, owner: Agent) -> list[Reported] | Refusal:
 def _repeated(
     tx: Tx, reports: Sequence[AgentReport], owners: Sequence[Agent | Refusal]
 ) -> dict[int, list[Reported] | Refusal]:
-    """Apply the reports about hosts that their agents have reported before, without servers.
+    """Apply the reports that have only hosts that the agents reported before, and no servers.
 
-    Return the answers by the report's index. The caller must apply all reports without an answer
-    one by one. After a refusal, the result is empty.
+    Return the answers by index of the report. If a report is refused, none is applied, and the
+    result is empty. The caller must apply all reports that have no answer, one at a time.
     """
     known = host_rows.by_names(tx, {host.name for each in reports for host in each.hosts})
     chosen: list[int] = []
@@ -96,7 +96,7 @@ def _repeated(
         return {}
     agent_of = {name: known[name].agent_id for name in merged}
     first = reports[chosen[0]]
-    # All reports have the same defaults, which are those of the service.
+    # All reports have the same defaults, because the defaults are settings of the service.
     now = max(reports[i].now for i in chosen)
     with suppress(Refusal), step(tx):
         only = {name: known[name] for name in merged}

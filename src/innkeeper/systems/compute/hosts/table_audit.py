@@ -31,7 +31,7 @@ class Compared(NamedTuple):
 def compare(tx: Tx, context: DecisionContext, first_row: int) -> Compared:
     """Compare one part of the rows, and correct differences.
 
-    The caller must call this function like a decision, with an up-to-date host table.
+    The host table must be up to date, as for a decision.
     """
     follower = context.follower
     table = follower.table
@@ -42,8 +42,8 @@ def compare(tx: Tx, context: DecisionContext, first_row: int) -> Compared:
     pools = set[ProviderId]() if start else set(table.pools.index_of)
     stored = HostTable()
     stored.knows_servers = table.knows_servers
-    # It is slow to load which aggregates the hosts near pools belong to. These memberships are
-    # neither loaded nor compared.
+    # The aggregates of hosts near pools are slow to load, so these memberships are neither loaded
+    # nor compared.
     stored.knows_memberships = True
     loader.load(tx, stored, ids | pools)
     differing = differences_of_some(table, stored, ids)

@@ -41,11 +41,11 @@ SWEEP_MAX = 500
 """The maximum number of orders that one sweep ends. Ending 500 builds takes up to 0.2 s, during
 which all other writes wait."""
 FAILURE_LINES = 4
-"""The weight of a failed result; a successful result weighs 1. After a failed build, the server,
-its allocations and its order move to another host. A failed build takes four to eight times as long
-as a successful build."""
+"""The weight of a failed result. A successful result has the weight 1. After a failed build, the
+server, its allocations and its order move to another host. A failed build takes four to eight times
+as long as a successful build."""
 KEPT_S = 24 * 3600.0
-"""For how many seconds an order is kept as history after its end."""
+"""The number of seconds for which an ended order is kept as history."""
 TOPIC = orders.TOPIC
 """The topic on which a commit publishes the agents that have new orders."""
 
@@ -146,9 +146,9 @@ class ResultsReport:
 
 
 def line_count(results: Sequence[Result]) -> int:
-    """Return about how many rows these results change.
+    """Estimate how many rows these results change.
 
-    The engine limits this sum for each transaction.
+    The engine limits the total for each transaction.
     """
     return sum(1 if each.is_ok else FAILURE_LINES for each in results)
 
@@ -158,7 +158,7 @@ Recorded = list[tuple[int, bool]]
 
 
 def record_together(tx: Tx, reports: Sequence[ResultsReport]) -> list[Recorded | Refusal]:
-    """Apply the results of several agents: the effect is that of calls of :func:`record`.
+    """Apply the results of several agents, with the same effect as calls of :func:`record`.
 
     The answer to a report may be a :class:`NotFound`, as in :func:`agents.own`.
     """
@@ -168,7 +168,7 @@ def record_together(tx: Tx, reports: Sequence[ResultsReport]) -> list[Recorded |
         for agent, report in zip(found, reports, strict=True)
         if isinstance(agent, Agent)
     ]
-    # All reports have the same settings, which are those of the service.
+    # All reports have the same settings, because these are settings of the service.
     now = max(each.now for each in reports)
     recorded = iter(_record(tx, accepted, now, reports[0].settings))
     return [each if isinstance(each, Refusal) else next(recorded) for each in found]
@@ -277,5 +277,5 @@ def sweep(
 
 
 def prune(tx: Tx, now: datetime) -> int:
-    """Delete some of the orders that ended long ago. Return their number."""
+    """Delete some of the orders that ended long ago. Return the number of deleted orders."""
     return orders.prune(tx, now - timedelta(seconds=KEPT_S))

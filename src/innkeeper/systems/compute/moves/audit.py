@@ -27,20 +27,20 @@ _invariant = partial(Invariant, "compute")
 TOO_LITTLE = _invariant(
     "too-little",
     "a server or migration has all allocations that its flavor needs",
-    "Restore its allocations with the amounts of its flavor.",
-    "claims what a server lacks, if all its allocations are on its host and the host has enough "
-    "free capacity",
+    "Replace the allocations with the amounts of the flavor.",
+    "claims the missing amounts of a server, if all its allocations are on its host and the host "
+    "has enough free capacity",
 )
 TOO_MUCH = _invariant(
     "too-much",
     "a server or migration has no more allocations than its flavor needs",
-    "Find out what it uses, and replace its allocations with the amounts of its flavor.",
+    "Find out what the server uses, and replace the allocations with the amounts of the flavor.",
 )
 ENDED_MIGRATION = _invariant(
     "ended-migration",
     "a migration that has ended has no allocations",
-    "Delete its allocations.",
-    "releases its allocations",
+    "Delete the migration's allocations.",
+    "releases the allocations",
 )
 UNKNOWN_MIGRATION = _invariant(
     "unknown-migration",
@@ -92,7 +92,8 @@ def findings(tx: Tx) -> Iterator[Finding]:
 def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iterator[Finding]:
     """Yield findings about servers and migrations with wrong allocations.
 
-    ``moves`` are all open migrations. ``only`` selects the servers to check by uuid.
+    ``moves`` are all open migrations. ``only`` has the uuids of the servers to check. ``None``
+    means all servers.
     """
     known: dict[str, Mapping[str, int]] = {}
 

@@ -1,10 +1,8 @@
 """Clean up hosts that servers have left: apply results of destroy orders, and retry cleanups.
 
-The remains of a server are its copy on a host to which the server no longer belongs.
-
 Always true: a migration's allocations on a host are released only after the host's agent has
-confirmed that nothing of the server is left on the host. The transaction of the confirmation
-releases the allocations. Exception: while the server may still arrive on the host, the allocations
+confirmed that nothing of the server is left on the host. The allocations are released in the same
+transaction as the confirmation. As long as the server may still arrive on the host, the allocations
 are kept.
 """
 
@@ -44,8 +42,8 @@ def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -
         and (each.host is None or (each.host, True) == results[each.uuid])
     ]
     places = {each.uuid: each.host for each in alive}
-    # If the server belongs on this host, its owner can delete the server again. No owner can delete
-    # what a failed build left on the host, so a periodic task repeats the order.
+    # If the server belongs on this host, its owner can delete the server again. The owner cannot
+    # delete the leftovers of a failed build, so a periodic task repeats the order.
     left = [
         NewOrder(order.agent_id, order.host, order.server_uuid, OrderKind.DESTROY, is_held=True)
         for order, result in plain
@@ -96,8 +94,8 @@ def _apply_leftover(
 def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
     """Retry cleanups that have made no progress since ``before``. Return the number of cleanups.
 
-    While an order for a cleanup is pending, the cleanup gets no second order. A revert continues
-    even if its destination does not respond: the server starts on its source, and the allocations
+    If an order for a cleanup is still pending, no second order is given. A revert does not wait for
+    a destination that does not respond. The server then starts on its source, and the allocations
     on the destination are kept.
     """
     old = migrations.quiet_since(tx, before, completion.OVER.keys(), limit)
@@ -118,7 +116,7 @@ def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
 
 
 def repeat_destroys(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Repeat failed orders to destroy what builds left on hosts. Return the number of orders.
+    """Repeat failed orders to destroy the leftovers of failed builds. Return the number of orders.
 
     Only orders that failed before the time ``before`` are repeated. If the server is on the host
     again, or is moving from or to the host, the order is dropped.
@@ -139,7 +137,7 @@ def repeat_destroys(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
 
 
 def why_not_empty(tx: Tx, host: Host) -> str | None:
-    """Return why a host is not empty, or ``None`` if it is empty.
+    """Return the reason why a host is not empty, or ``None`` for an empty host.
 
     On a host that is forced down, copies of moved servers and pending orders do not count, because
     they may stay forever. No server is placed on the host before the host is up again.
@@ -160,7 +158,7 @@ def _is_needed(tx: Tx, each: Migration) -> bool:
 
 
 def abandon(tx: Tx, host: str, now: datetime) -> None:
-    """End the cleanup of a host that is being removed, as if its agent had confirmed it.
+    """End the cleanups on a host that is being removed, as if its agent had confirmed them.
 
     Raises :class:`InUse` if a server is moving from or to the host, or may still return to the
     host.

@@ -1,7 +1,8 @@
 """Apply the results of the orders of cold migrations and resizes.
 
-Always true: a result is applied only while the migration is still at the stage of the order. If
-the server was deleted or the move was cancelled in the meantime, the result has no effect.
+Always true: a result is applied only if the migration is still at the stage at which the order was
+given. If the server was deleted or the move was cancelled in the meantime, the result has no
+effect.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _apply_last(
 
 
 def apply_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of a ``resize`` order, which resizes a server on its host, or reverts it."""
+    """Apply the result of a ``resize`` order, which changes a server's size on its host."""
     found = open_move(tx, order, MigrationStatus.REVERTING, Task.RESIZE_REVERTING)
     if found is None:
         _apply_last(tx, order, result, now, is_unsure=result.is_late)
@@ -118,7 +119,7 @@ def _stay(
     is_unsure: bool,
     may_be_there: bool = False,
 ) -> None:
-    """End a failed move: the server stays on its source.
+    """End a failed move. The server stays on its source.
 
     ``is_unsure`` means that the source may have prepared the server, and must run the server again.
     ``may_be_there`` means that the destination may also have the server. For a resize on the same
@@ -139,7 +140,7 @@ def _stay(
 
 
 def apply_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of a ``return`` order, with which the source runs the server as before."""
+    """Apply the result of a ``return`` order, which makes the source run the server again."""
     if order.migration_id is None:
         return
     migration = migrations.by_id(tx, order.migration_id)
@@ -148,8 +149,8 @@ def apply_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
     server = server_rows.by_uuid(tx, order.server_uuid)
     if server is not None and server.task_state == Task.RESIZE_REVERTING:
         _apply_returned(tx, migration, server, order, result, now)
-    # The migration ends even if the server was deleted or reset. Exception: if the destination has
-    # not destroyed its copy, the migration stays open, and the cleanup is repeated later.
+    # The migration ends even if the server was deleted or reset. But if the destination has not
+    # destroyed its copy, the migration stays open, and the cleanup is repeated later.
     is_clear = migration.status == MigrationStatus.REVERTING and not transfers.held(
         tx, migration.uuid
     )
@@ -180,7 +181,7 @@ def _restore(tx: Tx, migration: Migration, server: Server, now: datetime) -> Non
 def undo_revert(tx: Tx, migration: Migration, server: Server, message: str, now: datetime) -> None:
     """Undo a revert that failed.
 
-    The server is on its destination, and waits for confirm or revert.
+    Afterwards, the server is on its destination again, and waits for confirm or revert.
     """
     moving.swap(tx, migration, server, now)
     if migration.kind == MigrationKind.RESIZE:

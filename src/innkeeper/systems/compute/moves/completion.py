@@ -42,8 +42,8 @@ OVER: Mapping[str, str] = {
     MigrationStatus.REVERTING: MigrationStatus.REVERTED,
     MigrationStatus.FAILING: MigrationStatus.ERROR,
 }
-"""The final status of a migration, by its status during the cleanup. Exception: a failed evacuation
-ends in the status ``FAILED`` instead of ``ERROR``."""
+"""The final status of a migration, by its status during the cleanup. Only a failed evacuation ends
+in the status ``FAILED`` instead of ``ERROR``."""
 
 
 def end(
@@ -84,9 +84,9 @@ def leave_behind(
 ) -> None:
     """Order a host to destroy its copy of a server, and keep the allocations until it confirms.
 
-    The new status decides whether the source or the destination cleans up. Exceptions: the
-    migration ends at once if source and destination are the same host, or if the host that must
-    clean up no longer exists.
+    The new status decides whether the source or the destination cleans up. If source and
+    destination are the same host, or if the host to clean up no longer exists, the migration ends
+    at once.
     """
     host = replace(migration, status=status).left_on
     if migration.stays or not moving.clear(tx, migration, host, now, request_id=request_id):
@@ -118,13 +118,12 @@ def fall_back(
 def end_moves(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -> None:
     """Cancel or confirm all moves of a server, which stays on its current host.
 
-    Afterwards the server has the allocations on its host. The migrations have the allocations on
-    the hosts that must clean up. ``is_kept`` means that the server is not being deleted. With
-    ``is_kept``, the source of a cold migration is ordered to run the server again.
+    Afterwards, the server has the allocations on its host, and the migrations have the allocations
+    on the hosts that must clean up. The source of a live migration is ordered to abort.
 
-    In a live migration, the server may already have arrived. The source of a live migration is
-    ordered to abort. With ``is_kept``, the allocations on both hosts are kept until the source of a
-    live migration reports.
+    ``is_kept`` means that the server is not being deleted. The source of a cold migration is then
+    ordered to run the server again. A live migration may already have moved the server, so the
+    allocations on both hosts are kept until the source reports.
     """
     for each in migrations.open_ones(tx, [server.uuid]):
         if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
@@ -153,10 +152,10 @@ def _turn_back(tx: Tx, each: Migration, server: Server, now: datetime, *, is_kep
 
 
 def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
-    """Return True if the server is being reverted from this migration.
+    """Return True if this migration of the server is being reverted.
 
-    The status of the migration is not enough: an older migration of the server may also have the
-    status of a revert, until its destination has cleaned up.
+    The status of the migration alone does not show this. An older migration of the server also has
+    the status of a revert until its destination has cleaned up.
     """
     if server is None or server.task_state != Task.RESIZE_REVERTING:
         return False
@@ -186,7 +185,7 @@ def resume_revert(
 ) -> None:
     """Order the source to run the server again, if no such order is pending.
 
-    The destination may not have cleaned up yet.
+    The source does not wait until the destination has cleaned up.
     """
     if not has_order(tx, migration, OrderKind.RETURN):
         moving.take_back(tx, migration, server, now, request_id=request_id)
@@ -195,7 +194,7 @@ def resume_revert(
 def reset_state(tx: Tx, uuid: str, initiator: Initiator, *, status: str, now: datetime) -> None:
     """Set the status of a server to ACTIVE or ERROR, and clear its task.
 
-    A server without a host cannot be ACTIVE. All moves of the server end, see :func:`end_moves`. If
+    A server without a host cannot be ACTIVE. All moves of the server end. See :func:`end_moves`. If
     the server is being reverted, its source is ordered to run the server again.
     """
     server = servers.get(tx, uuid)

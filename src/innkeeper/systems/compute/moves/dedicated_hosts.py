@@ -1,11 +1,11 @@
 """Change and check the dedicated hosts of shelved servers.
 
-Dedicated hosts belong to a pcloud or a reservation; all other hosts are ordinary.
+Dedicated hosts belong to a pcloud or a reservation. All other hosts are ordinary.
 
-Always true: when a pcloud or reservation ends, its servers may not use ordinary hosts. The project
-or an administrator has to allow this first. Exception: a server that the pcloud took automatically
-may use ordinary hosts. The hints that name dedicated hosts change only while the server has no
-host. So the hints always allow the host that a server has.
+Always true: when a pcloud or reservation ends, its servers may use ordinary hosts only after the
+project or an administrator has allowed this. Servers that the pcloud took automatically may use
+ordinary hosts at once. The hints that name dedicated hosts change only while the server has no
+host. So the hints always allow the server's present host.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def change(
 ) -> None:
     """Change the dedicated hosts of a server that has no host.
 
-    ``pcloud`` and ``reservation`` are names or ids, as in a hint of the server's project. If both
-    are ``None``, the server may use ordinary hosts. Raises :class:`Conflict` for a server that has
-    a host or a task, and :class:`Invalid` for dedicated hosts that its project may not use.
+    ``pcloud`` and ``reservation`` are names or ids, as in scheduler hints. If both are ``None``,
+    the server may use ordinary hosts. Raises :class:`Conflict` for a server that has a host or a
+    task. Raises :class:`Invalid` for dedicated hosts that the server's project may not use.
     """
     assert pcloud is None or reservation is None, "no host is both"
     server = _admitted(tx, uuid, initiator)

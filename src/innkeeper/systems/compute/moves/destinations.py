@@ -1,6 +1,6 @@
 """Choose the destinations of moves: a host named in the request, or else the best host.
 
-Always true: the scheduler has accepted the destination. Exception: a forced host is not checked.
+Always true: the scheduler has accepted the destination, unless the destination is a forced host.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class UnknownHost(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The host to which a server moves, and the amounts that the server will claim by provider."""
+    """The host to which a server moves, and the amounts to claim from each provider."""
 
     host: str
     provider_id: ProviderId
@@ -53,10 +53,10 @@ def elsewhere(
     now: datetime,
     is_forced: bool = False,
 ) -> Place | NoValidHost:
-    """Return another host for a server: the host ``wanted``, or the best host for ``None``.
+    """Return another host for a server: the host ``wanted``, or else the best host.
 
     If no host is valid, return the reason. The scheduler does not check a forced host. Raises
-    :class:`Conflict` if a forced host is down, or if its dedication excludes the server.
+    :class:`Conflict` if a forced host is down, or is dedicated and does not take the server.
     """
     spec = request_resolver.spec_of_server(
         tx,
@@ -109,7 +109,8 @@ def _by_class(context: DecisionContext, spec: RequestSpec) -> dict[ClassId, int]
 def demand_other(tx: Tx, server: Server, name: str | None) -> Host | None:
     """Return the host that a request names as the destination, or ``None``.
 
-    Raises :class:`UnknownHost`, and :class:`Invalid` for the server's own host.
+    Raises :class:`UnknownHost` for an unknown host, and :class:`Invalid` for the server's present
+    host.
     """
     if name is None:
         return None

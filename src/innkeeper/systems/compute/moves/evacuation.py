@@ -44,8 +44,8 @@ def evacuate(
 ) -> Moved:
     """Begin to rebuild a server on another host. The scheduler does not check a forced host.
 
-    Afterwards the server runs. Exception: a server that was shut off, or is moved without
-    ``is_started``, stays shut off. Raises :class:`HostInUse` if the server's present host is up.
+    If the server was shut off, or if ``is_started`` is False, the server is shut off afterwards.
+    Otherwise, the server runs. Raises :class:`HostInUse` if the server's present host is up.
     """
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, EVACUABLE)
@@ -74,7 +74,7 @@ def evacuate(
 
 
 def apply(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order with which the new host builds the server."""
+    """Apply the result of an ``evacuate`` order, with which the new host builds the server."""
     found = cold_migration.open_move(tx, order, MigrationStatus.ACCEPTED, Task.REBUILDING)
     if found is None:
         return

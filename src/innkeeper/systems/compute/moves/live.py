@@ -4,8 +4,8 @@ First the destination prepares for the server (order ``expect``), then the sourc
 (order ``send``). Afterwards the server is on the destination, and nothing of it is left on the
 source.
 
-May be false: a server is on its recorded host. If the send order timed out, the server may be on
-the source or on the destination. The allocations on both hosts are then kept until the source
+If the send order timed out, the recorded host of the server may be wrong, because the server may be
+on the source or on the destination. The allocations on both hosts are then kept until the source
 reports, or the server is reset or deleted.
 """
 
@@ -128,7 +128,7 @@ def _settled(migration: Migration, server: Server) -> dict[str, Any]:
 
 
 def give_up_waiting(tx: Tx, order: OpenOrder, message: str, now: datetime) -> None:
-    """If a server's send order timed out, set the server to ERROR and order the source to abort.
+    """After a send order timed out, set its server to ERROR and order the source to abort.
 
     The send order stays open, because only its result tells which host has the server.
     """

@@ -123,5 +123,5 @@ def force_complete(
 
 
 def apply_request(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Record the result of an abort or hurry order. The result of the send order ends the move."""
+    """Record the result of an abort or hurry order. The move ends with the send order's result."""
     actions.end_by(tx, order, result, now)

@@ -4,8 +4,8 @@ While a server moves, the server has the allocations on the destination, and the
 allocations on the source. After the move, the server is on the source or on the destination. The
 allocations on the other host are released once that host has no copy of the server.
 
-Always true: each step changes both consumers' allocations in one transaction. A migration that has
-ended has no allocations.
+Always true: each step changes the allocations of server and migration in one transaction. A
+migration that has ended has no allocations.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def begin(
     new_id: str,
     now: datetime,
 ) -> Migration:
-    """Begin an action and its migration.
+    """Begin the action and the migration of a move.
 
     The migration takes over the allocations on the source, and the server claims its amounts on the
     destination. Raises the errors of :func:`claims.replace` if the destination has too little free
@@ -198,7 +198,7 @@ def order_source(
     now: datetime,
     request_id: str | None = None,
 ) -> None:
-    """Queue an order for the source of a migration, which still has the server."""
+    """Queue an order for the source host of a migration. The source still has the server."""
     source = migration.source_host
     is_given = give_order(tx, migration, source, kind, body, now, request_id=request_id)
     assert is_given, actions.HOST_STAYS
@@ -226,7 +226,7 @@ def shape(flavor: FlavorFacts) -> dict[str, Any]:
 
 
 def count_up(tx: Tx, project_id: str, migration: Migration) -> None:
-    """Count the larger of the old and the new flavor, for each resource, instead of the old one."""
+    """Increase the quota usage from the old flavor to the maximum of both flavors."""
     vcpus, memory_mb = larger(migration, migration.old_flavor)
     quota_usages.add_usage(tx, project_id, 0, vcpus, memory_mb)
 

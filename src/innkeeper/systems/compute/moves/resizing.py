@@ -1,4 +1,4 @@
-"""Resize servers and migrate them cold.
+"""Resize servers, and move servers by cold migration.
 
 A cold migration shuts a server down and moves the server. The source prepares the server (order
 ``depart``), and the destination takes the server (order ``arrive``). Then the owner verifies the
@@ -59,9 +59,9 @@ def resize(
 ) -> Moved:
     """Begin to resize a server.
 
-    The server usually moves to another host. ``told`` is the new flavor if a zone parent sent it.
-    Such a flavor is not looked up in this zone. Raises :class:`Invalid` for a flavor that the
-    server cannot have. Raises :class:`QuotaExceeded`.
+    The server usually moves to another host. If a zone parent sent the new flavor, ``told`` is this
+    flavor, and the flavor is not looked up in this zone. Raises :class:`Invalid` for a flavor that
+    the server cannot have. Raises :class:`QuotaExceeded`.
     """
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, MOVABLE)
@@ -152,7 +152,10 @@ def _check_fit(tx: Tx, server: Server, flavor: Flavor, *, is_told: bool) -> None
 
 
 def confirm(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
-    """Confirm a move. The source destroys its copy, then its allocations are released."""
+    """Confirm a move.
+
+    The source destroys its copy of the server. Then the allocations on the source are released.
+    """
     server = actions.admit(tx, uuid, initiator, (Status.VERIFY_RESIZE,))
     _confirm(tx, server, _finished(tx, server), initiator, now)
 
@@ -160,8 +163,8 @@ def confirm(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
 def confirm_these(tx: Tx, uuids: Collection[str], initiator: Initiator, now: datetime) -> int:
     """Confirm the moves of these servers, even if they are locked.
 
-    Returns the number of confirmed moves. A server is skipped if the server no longer exists, has a
-    task, or is in no move.
+    Returns the number of confirmed moves. A server is skipped if it no longer exists, has a task,
+    or has no move to confirm.
     """
     count = 0
     for uuid in uuids:

@@ -31,7 +31,7 @@ from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.placement import claims, transfers
 
 UNCHANGED = "as asked"
-"""A value that leaves the availability zone of the server's request unchanged."""
+"""The value of ``availability_zone`` that leaves the server's requested zone unchanged."""
 AT_ONCE = 0
 
 
@@ -82,7 +82,7 @@ def offload(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
 
 
 def offload_due(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Begin to offload servers that were shelved before a time. Return the number of servers."""
+    """Begin to offload servers that were shelved before a given time. Return their number."""
     return _offload_idle(tx, Status.SHELVED, before, limit, now)
 
 
@@ -149,12 +149,12 @@ def unshelve(
     seed: int,
     now: datetime,
 ) -> Moved:
-    """Begin to unshelve a server: on the server's own host, or else on the best host.
+    """Begin to unshelve a server on its present host, or on the best host if it has none.
 
     The availability zone is also stored as the server's requested zone. ``None`` means any
     availability zone. Raises :class:`NotOffloaded`, :class:`HostNotInZone` and
     :class:`destinations.UnknownHost`. Raises :class:`Conflict` if the server can no longer use its
-    pcloud or reservation, see :func:`dedicated_hosts.demand_there`.
+    pcloud or reservation.
     """
     server = actions.admit(tx, uuid, initiator, (Status.SHELVED, Status.SHELVED_OFFLOADED))
     values: dict[str, Any] = {"task_state": Task.UNSHELVING}

@@ -63,7 +63,7 @@ def begin(
     values: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Record that an action begins, and write the server's columns that the action changes now."""
+    """Record that an action begins, and write the new ``values`` to the server's row."""
     servers.write(tx, server, values, now)
     server_actions.add(tx, server.uuid, action, initiator, now)
 

@@ -84,7 +84,7 @@ def attach(
     if home is not None:
         _demand_reach(tx, volume, server, home, crosses_zones=crosses_zones)
     mine = attachments.of_servers(tx, [server.uuid])
-    # If a server does not boot from a volume, its own root disk has this path.
+    # If a server does not boot from a volume, this path belongs to the server's root disk.
     taken = [attachments.ROOT_DEVICE, *(each.device for each in mine)]
     if wanted.device is not None and wanted.device in taken:
         raise Invalid(f"The supplied device path ({wanted.device}) is in use.")
@@ -176,7 +176,7 @@ def with_hosts(tx: Tx, mine: Iterable[Attachment]) -> list[Attachment]:
 def update(
     tx: Tx, uuid: str, initiator: Initiator, volume_uuid: str, *, deletes: bool, now: datetime
 ) -> None:
-    """Set the flag that a volume is deleted with its server."""
+    """Set whether a volume is deleted together with its server."""
     server = servers.get(tx, uuid)
     servers.demand_unlocked(server, may_override=initiator.may_override)
     attachment = attachments.of_server(tx, server.uuid, volume_uuid)
@@ -205,7 +205,7 @@ def apply_attach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
     elif not result.is_late:
         attachments.remove(tx, [attachment], now)
     else:
-        # The volume may be connected. The volume is not free before the agent has disconnected it.
+        # The volume may be connected, so it is not free until the agent has disconnected it.
         changed = attachments.change(tx, attachment, {"status": AttachStatus.DETACHING}, now)
         kind, subject = OrderKind.DETACH_VOLUME, order.server_uuid
         actions.give_order(tx, order.host, subject, kind, order_body(tx, changed), now)
@@ -214,11 +214,12 @@ def apply_attach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
 def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of an order to detach a volume.
 
-    After a failure, the volume is attached again. A forced deletion of the volume is then given up.
+    If detaching failed, the volume is attached again, and a forced deletion of the volume is given
+    up. But if the agent never confirmed the attachment, it stays ``detaching``.
 
-    In two cases, the attachment stays ``detaching``, and a periodic task orders the agent again. In
-    the first case, detaching failed, and the attachment was never confirmed. In the second case,
-    detaching succeeded, but another host of the server's moves has not cleaned up yet.
+    If detaching succeeded, the attachment ends. But if a former host of the server still has to
+    clean up, the attachment stays ``detaching``. A periodic task repeats the orders of attachments
+    that stay ``detaching``.
     """
     actions.end_by(tx, order, result, now)
     attachment = _subject(tx, order)
@@ -245,7 +246,7 @@ def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
 def apply_make(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of an order to make a volume.
 
-    Servers may wait for the volume to be built. Their builds continue or fail.
+    If servers wait for this volume, the builds of these servers continue or fail.
     """
     volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
     if volume is None or volume.status != VolumeStatus.CREATING:

@@ -139,7 +139,7 @@ def _retries(tx: Tx, failed: Sequence[OpenOrder]) -> list[_Retry]:
 def _next(each: _Retry, open_hosts: Mapping[str, Host], joined: Joined) -> Host | None:
     """Return the next alternate in ``open_hosts`` that the dedication and the group allow.
 
-    The function counts the server on this host in ``joined``.
+    The server is added to the count of this host in ``joined``.
     """
     while each.alternates:
         host = open_hosts.get(each.alternates.pop(0))

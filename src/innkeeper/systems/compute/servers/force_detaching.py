@@ -1,4 +1,4 @@
-"""Detach volumes from servers for administrators, whatever status the volumes have.
+"""Detach volumes in any status from servers, for administrators.
 
 Always true: if a volume may be connected on a host, the host's agent gets an order to disconnect
 the volume. The volume cannot be attached elsewhere or deleted before the agent has confirmed.
@@ -81,8 +81,8 @@ def _is_ordered(tx: Tx, attachment: Attachment) -> bool:
 def release(tx: Tx, volume: Volume, now: datetime) -> None:
     """Begin to detach a volume from all servers, because it is about to be deleted by force.
 
-    The builds of servers that wait for the volume to be made fail. Raises the errors of
-    :func:`disconnect`.
+    If servers wait for the volume to be made, the builds of these servers fail. Raises the errors
+    of :func:`disconnect`.
     """
     attaching.fail_waiting(tx, volume.uuid, now)
     for each in attachments.of_volumes(tx, [volume.uuid]):

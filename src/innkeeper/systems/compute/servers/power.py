@@ -113,7 +113,7 @@ resume = partial(_switch, RESUME)
 
 
 def reboot(tx: Tx, uuid: str, initiator: Initiator, *, is_hard: bool, now: datetime) -> None:
-    """Restart a server, through its operating system or, with ``is_hard``, by a power cycle."""
+    """Restart a server through its operating system, or by a power cycle with ``is_hard``."""
     _switch(REBOOT_HARD if is_hard else REBOOT_SOFT, tx, uuid, initiator, now=now)
 
 

@@ -64,7 +64,8 @@ class ResultSettings:
 Ended = tuple[OpenOrder, Result]
 """An order that was pending, and its result."""
 Apply = Callable[[Tx, Sequence[Ended], ResultSettings, datetime], None]
-"""Applies the results of orders of one kind, at most one for each server."""
+"""A function that applies results of orders of one kind, with at most one result for each server.
+"""
 ApplyOne = Callable[[Tx, OpenOrder, Result, datetime], None]
 
 

@@ -4,8 +4,8 @@ Always true: the step that marks a server as deleted, or its build as failed, re
 allocations. This step happens only once, because the row is changed by compare-and-update. A
 server's row, allocations, volumes and quota usage change in one transaction.
 
-May be false: a deleted server may still be on its host. If the host is down, the destroy order
-waits for the agent.
+If a server is deleted while its host is down, the server may still be on the host. The destroy
+order then waits for the agent.
 """
 
 from __future__ import annotations
@@ -96,9 +96,8 @@ def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> N
 def lock(tx: Tx, uuid: str, locked_by: str, reason: str | None, now: datetime) -> None:
     """Lock a server, or replace the reason of its lock.
 
-    Only administrators can change a locked server.
-
-    An administrator's lock stays an administrator's lock if another user replaces the reason.
+    If another user replaces the reason of an administrator's lock, the lock stays an
+    administrator's lock.
     """
     server = get(tx, uuid)
     if server.locked_by == Locker.ADMIN:
@@ -119,10 +118,7 @@ def unlock(tx: Tx, uuid: str, now: datetime, *, may_override: bool) -> None:
 
 
 def demand_unlocked(server: Server, *, may_override: bool) -> None:
-    """Raise :class:`Locked` for a locked server.
-
-    Exception: the caller may override locks.
-    """
+    """Raise :class:`Locked` for a locked server, unless the caller may override locks."""
     if server.is_locked and not may_override:
         raise Locked(f"Server {server.uuid} is locked.")
 
@@ -181,7 +177,7 @@ def _faults(
 
 
 def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[ServerId]:
-    """Set servers that were built on these hosts from BUILD to ACTIVE, and return them.
+    """Set servers that were built on these hosts from BUILD to ACTIVE. Return these servers.
 
     A server that is not in BUILD on the host is unchanged, because the report about this server is
     late or repeated.
@@ -241,7 +237,7 @@ def fault_message(fault: Mapping[str, Any], *, is_counted: bool) -> str:
 
 
 def check_marker(found: Server | None, uuid: str) -> Server:
-    """Return the server that a marker names. Raises :class:`Invalid` for an unknown marker."""
+    """Return the server found for a marker. Raises :class:`Invalid` for an unknown marker."""
     if found is None:
         raise Invalid(f"marker [{uuid}] not found")
     return found

@@ -27,7 +27,7 @@ from innkeeper.systems.placement import pools
 from innkeeper.systems.volumes import attachments, volumes
 
 SILENT_S = 300.0
-"""If the agent of a shared pool's usual host is silent for this long, another host of the pool
+"""The number of seconds after which a host counts as silent. Another host of the shared pool then
 gets the orders."""
 HOSTS_TRIED = 20
 GONE = "The server was deleted, or its new volumes could not be made."
@@ -64,7 +64,7 @@ def new(
     pool: str | None,
     request_id: str | None,
 ) -> NewOrder:
-    """Return an order about a volume in this pool, for an agent and one of its hosts."""
+    """Return an order about a volume, for an agent and one of the agent's hosts."""
     body = {
         "volume_id": volume.uuid,
         "name": volume.name,
@@ -81,8 +81,8 @@ def new(
 def _host_for(tx: Tx, volume: Volume, now: datetime) -> Host | None:
     """Return the host that carries out orders about a volume.
 
-    This is the host that made the volume. Exception: if that host is silent or removed, and the
-    pool is shared, this is the host of the pool with the latest heartbeat.
+    This is the host that made the volume. If that host is silent or removed, and the pool is
+    shared, the host of the pool with the latest heartbeat is returned instead.
     """
     if volume.host is None or volume.provider_id is None:
         return None
@@ -134,7 +134,7 @@ def begin_delete(tx: Tx, volume: Volume, now: datetime, *, request_id: str | Non
 
 
 def unattached(tx: Tx, uuids: Iterable[str], now: datetime) -> None:
-    """Deliver the waiting orders to delete those of these volumes that have no attached server."""
+    """Deliver the waiting delete orders of volumes that no longer have an attached server."""
     for order in orders.held(tx, [ServerId(uuid) for uuid in sorted(set(uuids))]):
         if order.kind == OrderKind.DROP_VOLUME and not attachments.has_servers(
             tx, order.server_uuid
@@ -168,9 +168,9 @@ def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
 
 
 def left_somewhere(tx: Tx, uuids: Collection[ServerId], now: datetime) -> set[str]:
-    """Return the servers of which a host still has a copy to clean up.
+    """Return the servers that have left a copy on another host, where it must be cleaned up.
 
-    A move or a late build left such a copy. Hosts that are silent do not count. The last host of a
+    Moves and late builds leave such copies. Hosts that are silent do not count. The last host of a
     deleted server does not count either, because this host has destroyed the server.
     """
     places = set()

@@ -49,7 +49,10 @@ def begin(tx: Tx, servers: Sequence[ZoneServer], default: Limits) -> None:
 
 
 def record(tx: Tx, servers: Sequence[ZoneServer]) -> None:
-    """Record servers of one project that the quota allows, and add them to the quota usage."""
+    """Record servers of one project, and add them to the quota usage.
+
+    The quota is not checked.
+    """
     vcpus, memory_mb = sum(e.vcpus for e in servers), sum(e.memory_mb for e in servers)
     remote.add(tx, servers)
     quota_usages.add_usage(tx, servers[0].project_id, len(servers), vcpus, memory_mb)
@@ -113,7 +116,7 @@ def forget_decided(tx: Tx, uuids: Collection[str]) -> int:
 
 
 def ever_here(tx: Tx, uuids: Collection[str]) -> Collection[str]:
-    """Return those of these servers that this zone itself has or had."""
+    """Return the ids that belong to present or former servers of this zone itself."""
     return server_rows.ever_known(tx, [ServerId(each) for each in uuids])
 
 
@@ -143,10 +146,10 @@ def resize(tx: Tx, server: ZoneServer, vcpus: int, memory_mb: int) -> None:
 def begin_resize(
     tx: Tx, server: ZoneServer, amounts: tuple[int, int], default: Limits
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Count the larger of a server's present and new amounts (vcpus, MB), before the resize.
+    """Count the maximum of a server's present and new amounts, before a resize.
 
-    Return the amounts that counted before, and the amounts that count now. Raises
-    :class:`QuotaExceeded`.
+    Return the amounts that counted before and the amounts that count now, each as (vcpus, MB).
+    Raises :class:`QuotaExceeded`.
     """
     row = remote.get(tx, server.uuid) or server
     before = row.vcpus, row.memory_mb
@@ -164,7 +167,7 @@ def forget_of(tx: Tx, servers: Sequence[ZoneServer], now: datetime) -> None:
 
 
 def held(tx: Tx, prefix: str, uuids: Collection[str]) -> list[HeldServer]:
-    """Return those of these servers that projects with this prefix have.
+    """Return the servers in ``uuids`` whose projects have this prefix.
 
     The servers are in this zone or in its child zones.
     """
@@ -185,7 +188,7 @@ def held_page(tx: Tx, prefix: str, after: str | None, limit: int) -> list[HeldSe
 
 
 def _during_resizes(tx: Tx, found: Sequence[HeldServer]) -> list[HeldServer]:
-    """Return these servers of this zone with the amounts that count while they are resized."""
+    """Return these servers with the amounts that count for quotas, also during resizes."""
     shapes = {each.uuid: {"vcpus": each.vcpus, "memory_mb": each.memory_mb} for each in found}
     more: dict[str, tuple[int, int]] = {}
     for part in by_ids.parts(shapes):
