@@ -203,6 +203,21 @@ def test_hosts_may_be_swapped_before_the_start_only(play: LeasePlay) -> None:
     lease.refused(400, "Malformed parameter min", **lease.part(min="1"))
 
 
+def test_hosts_of_a_removed_reservation_are_free_for_other_leases_at_once(play: LeasePlay) -> None:
+    lease = Changed(play, {**WHOLE, "min": 2, "max": 2}, 0)
+    lease.go_on(0, "ACTIVE")
+    server = play.boot(reservation=lease.shown["reservations"][0]["id"])
+    held = homes(play, lease)
+    assert server["OS-EXT-SRV-ATTR:host"] in held
+    lease.allowed(**lease.part(remove=True))
+    # The agent has not destroyed the server yet, so its host still belongs to the old reservation.
+    other = Changed(play, {**WHOLE, "min": HOSTS_MAX, "max": HOSTS_MAX}, 0)
+    assert (homes(play, other) > held, other.status()) == (True, "STARTING")
+    assert play.broken() == []
+    play.until(lambda: other.status() == "ACTIVE" and play.is_gone(server))
+    assert play.broken() == []
+
+
 def homes(play: LeasePlay, lease: Changed) -> set[str]:
     """Return the names of a lease's hosts."""
     listed = play.must("GET", f"{HOSTS}/allocations?lease_id={lease.shown['id']}")["allocations"]

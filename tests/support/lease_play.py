@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from innkeeper.systems.leases import audit
 from innkeeper.wiring import now
 from tests.support.running import Running, running
 
@@ -73,6 +74,11 @@ class LeasePlay:
         answer = self.ask("POST", LEASES, body)
         assert answer.status_code == 400, answer.text
         assert words in answer.text
+
+    def broken(self) -> list[str]:
+        """Return the texts of everything that the audit of leases finds."""
+        with self.service.service.store.read() as tx:
+            return [each.text for each in audit.findings(tx)]
 
     # -- time --------------------------------------------------------------------------------
 

@@ -337,7 +337,8 @@ class HostTable(AmountTable):
         codes = self.pools.served_by(pools).nonzero()[0]
         if codes.shape[0] == 1:
             # One comparison takes much less time than reading the mask for each host.
-            return (self.membership_codes == codes[0]).nonzero()[0]
+            served: Mask = self.membership_codes == codes[0]
+            return served.nonzero()[0]
         return self.served_by(pools).nonzero()[0]
 
     def left(self, name: str, rows: Rows) -> Amount:

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.ids import ProviderId
-from innkeeper.domain.leases import HeldWindow, Hold, Window
+from innkeeper.domain.leases import HeldWindow, Hold, ReservationState
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import hosts
@@ -18,7 +18,8 @@ from innkeeper.store.transactions import Tx
 
 _HOLDS = sa.select(*records.columns(holds, Hold)).order_by(holds.c.host_id)
 _OF_RESERVATIONS = _HOLDS.where(holds.c.reservation_id.in_(IDS))
-# Holds of leases that are over do not count, even if their hosts are not empty yet.
+# Holds of leases that are over and of removed reservations do not count, even if their hosts are not
+# empty yet.
 _WINDOWS = (
     sa.select(
         hosts.c.provider_id,
@@ -33,7 +34,7 @@ _WINDOWS = (
     .join(hosts, hosts.c.id == holds.c.host_id)
     .join(reservations, reservations.c.id == holds.c.reservation_id)
     .join(leases, leases.c.id == reservations.c.lease_id)
-    .where(leases.c.ended_at.is_(None))
+    .where(leases.c.ended_at.is_(None), reservations.c.state != ReservationState.ENDING)
     .order_by(holds.c.host_id, leases.c.start_at, holds.c.reservation_id)
 )
 _WINDOWS_OF = _WINDOWS.where(hosts.c.provider_id.in_(IDS))
@@ -77,18 +78,6 @@ def windows(tx: Tx, providers: Collection[ProviderId] | None) -> list[HeldWindow
         else by_ids.rows(tx, _WINDOWS_OF, providers)
     )
     return [HeldWindow(*row) for row in rows]
-
-
-def held_hosts(tx: Tx, window: Window) -> set[int]:
-    """Return the hosts that are held at some time of a window."""
-    query = (
-        sa.select(holds.c.host_id)
-        .join(reservations, reservations.c.id == holds.c.reservation_id)
-        .join(leases, leases.c.id == reservations.c.lease_id)
-        .where(leases.c.ended_at.is_(None))
-        .where(leases.c.start_at < window.end, leases.c.end_at > window.start)
-    )
-    return set(tx.execute(query).scalars())
 
 
 def is_held(tx: Tx, host_id: int, after: datetime | None = None) -> bool:
