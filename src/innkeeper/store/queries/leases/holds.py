@@ -18,8 +18,8 @@ from innkeeper.store.transactions import Tx
 
 _HOLDS = sa.select(*records.columns(holds, Hold)).order_by(holds.c.host_id)
 _OF_RESERVATIONS = _HOLDS.where(holds.c.reservation_id.in_(IDS))
-# Holds of leases that are over and of removed reservations do not count, even if their hosts are not
-# empty yet.
+# Holds of leases that are over and of removed reservations do not count, even if their hosts are
+# not empty yet.
 _WINDOWS = (
     sa.select(
         hosts.c.provider_id,
