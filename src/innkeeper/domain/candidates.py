@@ -14,16 +14,16 @@ import msgspec
 from innkeeper.domain.ids import ProviderUuid
 
 UNSUFFIXED = ""
-"""The suffix of the unsuffixed group: its classes may come from several providers."""
+"""The suffix of the unsuffixed group. Several providers may supply the classes of this group."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestGroup:
     """A group of requested resources, with conditions on their providers.
 
-    The classes of the unsuffixed group may come from different providers: from those of one tree,
-    and from those that share their resources with this tree. One provider supplies the whole amount
-    of a class.
+    Different providers may supply the classes of the unsuffixed group. These providers are in one
+    tree, or are sharing providers that serve this tree. The whole amount of one class comes from
+    one provider.
 
     A suffixed group gets all of its resources from one provider. This provider must have at least
     one trait of every set in ``required``. It must also be in at least one aggregate of every set
@@ -48,8 +48,8 @@ class CandidateQuery:
     root of a subtree that contains the providers of all groups in the set.
 
     ``root_required`` and ``root_forbidden`` are traits of the root provider. With
-    ``takes_one_of_a_tree``, a candidate uses at most one provider of each tree; clients that do not
-    know trees need this. The search stops after ``limit`` candidates.
+    ``takes_one_of_a_tree``, a candidate uses at most one provider of each tree. Clients that do not
+    support nested providers need this limit. The search stops after ``limit`` candidates.
     """
 
     groups: tuple[RequestGroup, ...]
