@@ -15,7 +15,7 @@ HINTS = ("different_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True on hosts that have none of the servers named in the hint."""
+    """Return True on hosts without any of the servers in the hint."""
     if not spec.different_hosts:
         return None
     return ~named(hosts, spec.different_hosts, rows)

@@ -15,7 +15,7 @@ HINTS = ("same_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True on hosts that have at least one of the servers named in the hint."""
+    """Return True on hosts with at least one of the servers in the hint."""
     if spec.same_hosts is None:
         return None
     return named(hosts, spec.same_hosts, rows)
