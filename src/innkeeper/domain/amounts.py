@@ -35,8 +35,7 @@ class Inventory:
     def capacity_units(self) -> int:
         """:attr:`capacity` rounded down, between 0 and 2**62.
 
-        Amounts are whole numbers. An amount therefore fits the rounded capacity exactly if it fits
-        the unrounded capacity.
+        Amounts are whole numbers, so rounding down does not change which amounts fit.
         """
         return max(0, math.floor(min(self.capacity, float(2**62))))
 

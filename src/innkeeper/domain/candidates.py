@@ -93,10 +93,10 @@ class ProviderSummary(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class FoundCandidates:
-    """The candidates, and a summary of every provider in the trees that they use.
+    """The candidates, and a summary of every provider in their trees.
 
-    If ``is_cut`` is set, the search stopped at an internal bound, before the ``limit`` of the
-    query, and there may be more candidates.
+    If ``is_cut`` is set, an internal bound stopped the search before it reached the ``limit`` of
+    the query. There may then be more candidates.
     """
 
     candidates: list[Candidate]

@@ -44,7 +44,7 @@ class Flavor:
 
     @property
     def all_disk_gb(self) -> int:
-        """Disk that a server of this flavor uses on its host: root, ephemeral and swap."""
+        """The disk space that a server of this flavor uses on its host: root, ephemeral and swap."""
         return self.disk_gb + self.ephemeral_gb + -(-self.swap_mb // 1024)
 
 
@@ -157,7 +157,7 @@ class Task:
     RESIZE_REVERTING = "resize_reverting"
     MIGRATING = "migrating"
     REBUILDING = "rebuilding"
-    """During an evacuation: the server is rebuilt on another host, because its own host is lost."""
+    """The server is evacuated. It is rebuilt on another host, because its own host is lost."""
     SHELVING = "shelving"
     SHELVING_OFFLOADING = "shelving_offloading"
     UNSHELVING = "unshelving"
@@ -251,22 +251,22 @@ class BootRequest(msgspec.Struct, frozen=True):
     created servers with these ids, so existing servers are looked up first.
 
     ``destination`` comes from a build plan entry, in which a zone chose a host for one server.
-    ``destination`` has the id of this server and of this host; no other host is acceptable. A
-    request with a ``destination`` leaves no server in ERROR, and is refused from ``expires_at`` on.
+    ``destination`` has the id of this server and the name of this host. No other host is
+    acceptable. A request with a ``destination`` leaves no server in ERROR, and is refused from
+    ``expires_at`` on.
 
     The servers of one user request are a boot batch. If the batch is spread over several zones,
-    ``launch_indexes`` has the numbers in the batch of the servers in this zone. With
-    ``is_numbered``, the names of servers end with these numbers. If ``is_numbered`` is ``None``,
-    the names end with numbers if the request is for several servers.
+    ``launch_indexes`` has the batch numbers of the servers in this zone. With ``is_numbered``, the
+    names of servers end with these numbers. If ``is_numbered`` is ``None``, the names end with
+    numbers if the request is for several servers.
 
-    A request from a zone parent has ``definitions``, which replace what this zone defines.
-    ``entry_id`` is the id of its build plan entry. A request with several entries has ``entries``
-    instead. With ``is_across_zones``, other zones may get servers of the same batch, so the weights
-    of hosts must be comparable across zones. With ``is_refused_without_hosts``, a request for which
-    there are too few hosts leaves no server in ERROR. With ``may_be_elsewhere``, it is no error if
-    this zone does not know the requested availability zone or host. With ``has_volumes``, volumes
-    are reserved for the servers. With ``is_volume_backed``, one of a server's volumes is its boot
-    disk.
+    A request from a zone parent has ``definitions``, which are used instead of this zone's objects.
+    A request for one build plan entry has the ``entry_id``. A request for several has ``entries``.
+    With ``is_across_zones``, other zones may get servers of the same batch, so the weights of hosts
+    must be comparable across zones. With ``is_refused_without_hosts``, no server is left in ERROR
+    if there are too few hosts. With ``may_be_elsewhere``, it is no error if this zone does not know
+    the requested availability zone or host. With ``has_volumes``, volumes are reserved for the
+    servers. With ``is_volume_backed``, one of a server's volumes is its boot disk.
     """
 
     project_id: str
@@ -337,5 +337,5 @@ class Booted(msgspec.Struct, frozen=True):
 
 
 UNLIMITED = -1
-COUNTS_REVERSED = "min_count must be <= max_count"
 """The value of a limit that is not enforced."""
+COUNTS_REVERSED = "min_count must be <= max_count"

@@ -82,7 +82,7 @@ class DoorRequest:
     """A request as a client sent it.
 
     ``target`` is the path without the version, as in ``/servers``. ``address`` is the address of
-    this API without the version; it replaces the address of the pod in links.
+    this API without the version. In links, it replaces the address of the pod.
     """
 
     kind: str
@@ -114,8 +114,8 @@ class PodResource:
 
     ``project_id`` is the project's id at the door. In the pod, this id is the name of the project.
     ``mark`` is the mark that the door sent with the create. ``amounts`` is ``None`` if the pod does
-    not report amounts, or if the amounts may be about to change. ``servers`` are the ids of the
-    servers to which a volume is attached.
+    not report amounts, or while a change of the amounts may be in progress. ``servers`` are the ids
+    of the servers to which a volume is attached.
     """
 
     kind: str

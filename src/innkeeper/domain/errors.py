@@ -82,7 +82,7 @@ class NotEnough(Conflict):
 
 
 class WrongState(Conflict):
-    """The value of the field ``fact`` of a server forbids the action."""
+    """The state of a server forbids the action. The field ``fact`` has the value ``value``."""
 
     def __init__(self, server_uuid: str, fact: str, value: str | None) -> None:
         super().__init__(
@@ -151,7 +151,7 @@ class Unavailable(Refusal):
 
 
 class ClientLeft(Refusal):
-    """The client closed its connection before its request's turn, so no answer can reach it."""
+    """The client closed the connection before its request was processed."""
 
     def __init__(self) -> None:
         super().__init__("The client closed the connection before the request's turn.")

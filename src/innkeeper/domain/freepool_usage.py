@@ -78,7 +78,7 @@ def merged(windows: Iterable[Window]) -> list[Window]:
 
 
 def intersection(first: Sequence[Window], second: Sequence[Window]) -> list[Window]:
-    """Return the times that both lists contain. Each list is in order and without overlaps."""
+    """Return the time that is in both lists. Each list is in order and without overlaps."""
     found, one, two = [], 0, 0
     while one < len(first) and two < len(second):
         start = max(first[one].start, second[two].start)
@@ -167,7 +167,7 @@ class _Counted:
     def add(
         self, name: str, window: Window, project_id: str | None, host: str, times: int = 1
     ) -> None:
-        """Add the hours of a window, ``times`` times."""
+        """Add the hours of a window, multiplied by ``times``."""
         for group, part in self._parts(window, project_id, host):
             hours = times * max(0.0, (part.end - part.start).total_seconds()) / SECONDS_PER_HOUR
             for each in {TOTAL, group}:

@@ -93,9 +93,9 @@ class GroupDefinition:
 class GroupState:
     """A server group at the time of a boot.
 
-    ``rule`` has the number of members on each host. ``members`` is the number of all members that
-    are not deleted, with or without a host, here or in the zones below. ``group_id`` is 0 if a zone
-    parent defined the group and this zone never had a member of it.
+    ``rule`` has the number of members on each host. ``members`` is the number of members in this
+    zone and the zones below. It includes members without a host, but no deleted members.
+    ``group_id`` is 0 if a zone parent defined the group and this zone never had a member of it.
     """
 
     group_id: int

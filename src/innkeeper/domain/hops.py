@@ -1,4 +1,4 @@
-"""Hop tokens: the signed form in which one zone sends a request of its users to a child zone.
+"""Hop tokens, with which a zone signs its users' requests to a child zone.
 
 A hop is the step of a request from a zone to a child zone.
 
@@ -34,7 +34,7 @@ LENGTH_MAX = 8192
 """The maximum length of a token. Longer text is refused without decoding."""
 LIFETIME_S = 60.0
 SKEW_S = 30.0
-"""The largest difference between the clocks of two zones."""
+"""The largest tolerated difference between the clocks of two zones."""
 REFUSED = "The request of the zone parent is not valid."
 PARENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """The pattern of zone parents' names. A name has no colon, because a colon separates the name from
@@ -87,7 +87,7 @@ _DECODER = msgspec.msgpack.Decoder(_Content)
 
 @dataclass(frozen=True, slots=True)
 class HopClaims:
-    """The content of a token: the caller in the zone parent, and the request that it signs.
+    """The content of a token: the caller in the zone parent, and the signed request.
 
     ``target`` is the path with the query, or the digest of both; see :func:`signed_target`. ``id``
     is a random text.

@@ -60,8 +60,8 @@ WHOLE = 0
 class InventoryReport:
     """One resource class in an agent's report.
 
-    A field with ``None`` leaves the present value unchanged, which an operator may have set through
-    Placement. On a new host, a field with ``None`` gets the default of this service.
+    If a field is ``None``, the present value stays. An operator may have set this value through
+    Placement. On a new host, the field gets the default of this service.
     """
 
     total: int

@@ -91,8 +91,8 @@ def unpadded_text_of(raw: bytes) -> str:
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _LAST = {0: "", 2: "AQgw", 3: "AEIMQUYcgkosw048"}
-"""The characters that may end a canonical encoding, because their unused bits are zero. The keys
-are the possible numbers of characters in the last group."""
+"""The characters that may end a canonical encoding, by the number of characters in the last group.
+Their unused bits are zero."""
 
 
 def is_unpadded(text: str) -> bool:

@@ -23,8 +23,8 @@ class LeaseLimits:
     """The limits of one project, or the project's usage. As a limit, -1 is unlimited.
 
     ``leases`` counts leases that are not over, and ``future_leases`` leases that have not begun.
-    The other fields are the amounts of all reservations of the project together, at the time at
-    which they are largest: whole hosts, slots for servers, and virtual processors in slots.
+    The other fields are the highest totals of all reservations at any one time: of whole hosts, of
+    slots for servers, and of virtual processors in slots.
     """
 
     leases: int = UNLIMITED

@@ -74,7 +74,7 @@ class LeaseEventState:
 
 
 class LeaseStatus:
-    """The status of a lease. It is computed from the lease's two events, and not stored."""
+    """The status of a lease. It is computed from the start event and the end event."""
 
     PENDING = "pending"
     STARTING = "starting"
@@ -329,7 +329,7 @@ class ChosenHost:
 
 @dataclass(frozen=True, slots=True)
 class HeldWindow:
-    """A :class:`Hold` in the form of the calendar. ``unit_amounts`` is ``None`` for a whole host.
+    """A :class:`Hold` and its window. ``unit_amounts`` is ``None`` for a whole host.
 
     ``is_active`` is True once the reservation got the units.
     """
@@ -387,7 +387,7 @@ class FreepoolHost(Liveness):
 
 @dataclass(frozen=True, slots=True)
 class ResourceProperty:
-    """The name of a freepool hosts' capability. Only administrators see a private capability."""
+    """The name of a capability of freepool hosts. Only administrators see private names."""
 
     id: int
     uuid: str

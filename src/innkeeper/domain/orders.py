@@ -15,7 +15,7 @@ from innkeeper.domain.ids import AgentId, ServerId
 
 
 class OrderKind:
-    """The kinds of orders, and the required state after each.
+    """The kinds of orders, and the required state after each order.
 
     If an order fails, the driver of the agent must leave the server as it was before the order, if
     possible. ``power_state`` in an order's body is the required power state: 1 running, 3 paused, 4

@@ -27,9 +27,9 @@ separator in keys. It also excludes ``.`` and ``..``, which have a special meani
 RATIO_MIN, RATIO_MAX = 0.0001, 1e9
 """The bounds of allocation ratios. With a ratio below the minimum, no machine has any capacity."""
 SILENT_S = 600.0
-"""A host counts as full if its agent has been down for longer than this. Restarts of agents and
-short network failures take less time, so they do not add another host to the pcloud. An added
-host would stay and be billed."""
+"""A host counts as full if its agent has been down for longer than this time. Restarts of agents
+and short network failures take less time, so they do not add another host to the pcloud. An
+added host would stay and be billed."""
 AUTO_MARK = "~auto-"
 """Separates the pcloud's name from a number in the names of automatically added hosts. Real host
 names contain no ``~``, so they cannot collide with these names."""

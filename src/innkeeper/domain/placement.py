@@ -55,7 +55,7 @@ class NamedThing:
 
     @property
     def is_custom(self) -> bool:
-        """Whether an operator created it. Standard classes and traits come from OpenStack."""
+        """Whether an operator created the class or trait. The others come from OpenStack."""
         return self.name.startswith(CUSTOM_PREFIX)
 
 

@@ -182,15 +182,15 @@ class PodMeasurement:
 class PodRouting:
     """The pod of a resource, and the resource's ids at the door and in the pod.
 
-    ``top_id`` is the id at the door (the gateway for users' requests). While a create is not
-    settled, ``top_id`` is the mark that the pod stores with the resource. ``bottom_id`` is the id
+    ``top_id`` is the id at the door (the gateway for users' requests). Until the create is
+    finished, ``top_id`` is the mark that the pod stores with the resource. ``bottom_id`` is the id
     in the pod, or ``None`` until the pod has confirmed the resource.
 
-    ``number`` resources with these amounts count against the quota of the project. ``image_id`` is
-    the image's id at the door, ``type_uuid`` the volume type's, and ``server_group_uuid`` the
-    server group's. ``deleted_at`` is the time at which the pod agreed to delete the resource.
-    Without a ``bottom_id``, it is not known whether the pod made the resource. In this case,
-    ``deleted_at`` is the time at which the pod answered that it has no such resource.
+    The routing counts as ``number`` resources with these amounts against the quota of the project.
+    ``image_id`` is the image's id at the door, ``type_uuid`` the volume type's, and
+    ``server_group_uuid`` the server group's. ``deleted_at`` is the time at which the pod agreed to
+    delete the resource. Without a ``bottom_id``, it is not known whether the pod made the resource.
+    In this case, ``deleted_at`` is the time at which the pod answered that it has no such resource.
     ``changing_at`` is the time at which the pod was last asked to change the amounts.
     ``server_uuid`` is the server for which a volume was made, or to which it was last attached. The
     pod may delete this server and the volume together. If the routing has a ``group_name``, the
@@ -242,7 +242,7 @@ class PodContents:
 
     ``servers`` and ``volumes`` include the ``deleting`` servers and volumes, which the pod is
     deleting. ``begun`` servers and volumes were requested from the pod, but not confirmed. The
-    amounts include them, too.
+    amounts include these servers and volumes, too.
     """
 
     project_id: str

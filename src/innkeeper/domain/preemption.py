@@ -25,7 +25,7 @@ def is_preemptible(extra_specs: Mapping[str, Any]) -> bool:
 
 
 def reach_s(grace_s: float) -> float:
-    """Return how long before the start of the lease a preemptible server is warned.
+    """Return the time between the warning of a preemptible server and the start of the lease.
 
     ``grace_s`` is the time that the server has between the warning and its deletion.
     """

@@ -14,7 +14,7 @@ from innkeeper.domain.ids import ProviderId
 CONSUMER_TYPE = "VOLUME"
 """The consumer type of volumes in the Placement API."""
 STANDARD_TYPE = "__DEFAULT__"
-"""The name of the type that every database has. It cannot be deleted while it is the default."""
+"""The name of the volume type that always exists. It cannot be deleted while it is the default."""
 
 
 class VolumeBusy(Invalid):
@@ -67,7 +67,7 @@ class AttachMode:
 
 @dataclass(frozen=True, slots=True)
 class VolumeType:
-    """A type of volumes. Its ``extra_specs`` choose pools, and allow several attachments."""
+    """A type of volumes. ``extra_specs`` select the pools, and may allow several attachments."""
 
     id: int
     uuid: str
@@ -267,7 +267,7 @@ class DeviceSource:
 
 @dataclass(frozen=True, slots=True)
 class BlockDevice:
-    """A volume of a server that boots: an existing volume, or a new one from an image or blank.
+    """A volume of a server that boots. It exists already, or is made blank or from an image.
 
     ``source_id`` is the id of the volume or image. ``size_gb`` is the size of a new volume.
     """

@@ -49,8 +49,8 @@ def _needs(there: Iterable[CalendarHost], held: Iterable[HeldWindow]) -> dict[Pr
     """
     found = {each.provider_id: each.leaves_at for each in there if each.leaves_at is not None}
     for each in held:
-        # If a lease already has the host, it is needed now, no matter how old the present time is
-        # that a waiting request has.
+        # A host that a lease already has is needed at once. A fixed time is used, because requests
+        # that waited are evaluated with an older present time.
         needed_at = HANDED_OVER if each.is_active else each.start_at
         known = found.get(each.provider_id, needed_at)
         found[each.provider_id] = min(known, needed_at)

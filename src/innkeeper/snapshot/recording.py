@@ -186,7 +186,10 @@ def _fill(label: str, table: AmountTable, columns: Mapping[str, Column]) -> None
 
 
 def _demand_whole_classes(label: str, columns: Mapping[str, Column]) -> None:
-    """Raise ``ValueError`` if a class has only some columns, which would be read as zeros."""
+    """Raise ``ValueError`` if a class has some columns, but lacks others.
+
+    A missing column would be read as zeros.
+    """
     starts = [f"{label}/{kind}/" for kind in KINDS]
     names = {
         path.removeprefix(start) for start in starts for path in columns if path.startswith(start)
