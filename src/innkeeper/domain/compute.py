@@ -44,7 +44,7 @@ class Flavor:
 
     @property
     def all_disk_gb(self) -> int:
-        """The disk space that a server of this flavor uses on its host: root, ephemeral and swap."""
+        """The disk space that a server of this flavor uses: root, ephemeral and swap."""
         return self.disk_gb + self.ephemeral_gb + -(-self.swap_mb // 1024)
 
 

@@ -37,7 +37,7 @@ TEXT: dict[str, Callable[[str, str], bool]] = {
 IN, ALL_IN, OR, IS = "<in>", "<all-in>", "<or>", "<is>"
 WORDS = frozenset({*NUMERIC, *TEXT, IN, ALL_IN, OR, IS})
 PLAIN = "plain"
-"""The operator for a value without an operator. The texts must be equal."""
+"""The default operator, for a value without an operator. The texts must be equal."""
 
 
 def parse(name: str, text: str) -> Comparison:

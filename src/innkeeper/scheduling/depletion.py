@@ -22,8 +22,8 @@ among pools therefore do not affect draws among hosts."""
 def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> tuple[Loan, ...]:
     """Choose a pool for each class for which the host has no capacity of its own.
 
-    The pool with the most free capacity is chosen, or a random one of several such pools. The host
-    must have passed the filters.
+    The pool with the most free capacity is chosen. Of several such pools, a random one is chosen.
+    The host must have passed the filters.
     """
     if not hosts.pools.row_count:
         return ()

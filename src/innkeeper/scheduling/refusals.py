@@ -28,7 +28,7 @@ NEAREST_TURNS = 2**48
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Which filters reject which hosts.
+    """The filters that reject each host.
 
     ``columns`` has for each filter the mask of rejected hosts, or None if the filter does not
     apply. ``counts`` has the number of rejecting filters by host.

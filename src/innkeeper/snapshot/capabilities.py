@@ -43,8 +43,7 @@ class CapabilityColumn:
         if fact is None:
             self.numbers[index], self.codes[index] = np.nan, NO_CODE
             return
-        # Values of different types are different. For example, 1, 1.0, True and "1" are four
-        # values.
+        # Values of different types are distinct: 1, 1.0, True and "1" are four values.
         key: object = fact if isinstance(fact, str) else (type(fact).__name__, repr(fact))
         code = self._known.get(key)
         if code is None:

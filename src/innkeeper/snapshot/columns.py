@@ -320,7 +320,7 @@ class HostTable(AmountTable):
         return lacks
 
     def lent(self, name: str, amount: int, rows: Rows) -> Mask | None:
-        """Return True where a pool can lend ``amount`` to a host; None if no pool has the class."""
+        """Return True where a pool can lend ``amount`` to a host, or None without any lender."""
         able = self.pools.able(name, amount)
         if able is None:
             return None

@@ -89,7 +89,7 @@ def _load_dedications(tx: Tx, table: HostTable, found: Sequence[HostRow]) -> Non
     for each in found:
         index = table.index_of[each.provider_id]
         if each.dedication is None and table.dedication_codes[index] == GENERAL:
-            # Usually, the host was a general host before and still is.
+            # Usually, the host was and still is a general host.
             continue
         code = GENERAL if each.dedication is None else POOLED
         if each.dedication == Dedication.FREEPOOL:

@@ -183,7 +183,7 @@ class PoolTable(AmountTable):
     # -- amounts ---------------------------------------------------------------------------
 
     def able(self, name: str, amount: int) -> Mask | None:
-        """Return for each code if a pool can lend ``amount``; None if no pool has the class."""
+        """Return for each code whether a pool can lend ``amount``, or None without any lender."""
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -197,7 +197,7 @@ class PoolTable(AmountTable):
         return able
 
     def most(self, name: str) -> Amount | None:
-        """Return for each code the largest free amount of a pool; None if no pool has the class."""
+        """Return for each code the largest free amount of a pool, or None without any lender."""
         lenders = self.lenders(name)
         if lenders is None:
             return None

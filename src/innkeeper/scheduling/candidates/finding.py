@@ -90,7 +90,7 @@ def _breadth_first(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
 
 
 def _plain_rows(table: ProviderTable, query: CandidateQuery, slots: Slots) -> Rows | None:
-    """Return by tree the row that is the only option for all slots. Other trees have ``NO_ROW``.
+    """Return for each tree the row that is the only option for all slots, or ``NO_ROW``.
 
     Return None for a query with several groups, because the choice for one group affects the
     choices for the others.

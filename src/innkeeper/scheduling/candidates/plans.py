@@ -1,6 +1,6 @@
 """Plans the order in which a search fills slots, and the checks after each slot.
 
-Always true: a plan has no reference to the search that uses the plan. The reference cycle would
+Always true: a plan has no reference to the search that uses the plan. Such a reference cycle would
 keep the columns of the search in memory until the next garbage collection.
 """
 

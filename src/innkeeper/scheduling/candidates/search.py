@@ -41,7 +41,7 @@ Shuffle = Callable[[list[int]], None]
 GoesOn = Callable[[], bool]
 """A function that returns whether the client still waits for the response."""
 LOOK_UP_EVERY = 256
-"""The search calls ``GoesOn`` each time after this number of dead ends."""
+"""The number of dead ends after which the search calls ``GoesOn`` again."""
 
 
 class Search:

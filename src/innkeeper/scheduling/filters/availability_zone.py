@@ -35,6 +35,6 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
     """Name the zone of the host."""
     code = int(hosts.zone_codes[index])
-    # The zone of a code is at the index with this code.
+    # The code of a zone is its index in ``zones``.
     mine = list(hosts.zones)[code : code + 1]
     return [f"it is in zone {zone!r}" for zone in mine]

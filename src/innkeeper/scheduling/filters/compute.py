@@ -31,7 +31,7 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Return a value that changes with the set of agents that are up."""
+    """Return a cache key that changes if the set of agents that are up changes."""
     return True if _are_all_up(hosts, spec) else _is_agent_up(hosts, spec).tobytes()
 
 

@@ -15,7 +15,7 @@ a pcloud.
   freepool. Its claim needs a free slot on the host.
 - A request that names a pcloud and a reservation may use no host.
 - A request for a preemptible server may use hosts of the freepool that no lease needs for some
-  time, see :class:`LeaseFilter`. It may use no other hosts.
+  time; see :class:`LeaseFilter`. It may use no other hosts.
 
 Error texts do not reveal the existence of pclouds and reservations that the project may not use.
 The texts are also the same for a reservation that has not begun and for a reservation that is over.
@@ -181,7 +181,7 @@ class LeaseFilter:
         return self.NAME
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """Return True on the hosts for leases that the request may use."""
+        """Return True on the leased hosts or freepool hosts that the request may use."""
         if not spec.uses_leased:
             return None
         allowed = _open_to(hosts, _reserved(hosts, spec), rows)

@@ -22,7 +22,8 @@ READS: Reads = ("volume_pools",)
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """Return True where a host can reach all pools of the volumes.
 
-    Hosts' own disks are not checked. Return None if no volume is in a shared pool.
+    Every host can reach the disks of hosts, so only shared pools are checked. Return None if no
+    volume is in a shared pool.
     """
     shared = _shared(hosts, spec)
     if not shared:

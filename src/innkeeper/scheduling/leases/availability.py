@@ -50,7 +50,7 @@ def earliest(
     ignored: Collection[int] = (),
     grain: int = 1,
 ) -> int | None:
-    """Return the earliest start at which the demand fits for a whole window, or None.
+    """Return the earliest start of a window in which the demand fits, or None if there is none.
 
     The result is either the beginning of ``starts`` or a multiple of ``grain``. Times are in
     microseconds.
@@ -126,7 +126,7 @@ def _totals(steps: FreeSteps, demand: Demand, start: int) -> tuple[Micros, Amoun
 
 
 def _sum(steps: FreeSteps, times: Micros) -> Amount:
-    """Return for each time the sum of the units of all hosts from this time on."""
+    """Return the sum of the free units of all hosts at each of these times."""
     before = np.append(0.0, steps.units[:-1])[: steps.units.size]
     changes = steps.units - np.where(steps.is_first, 0.0, before)
     places = np.searchsorted(times, steps.times)
@@ -135,7 +135,7 @@ def _sum(steps: FreeSteps, times: Micros) -> Amount:
 
 
 def _greatest(steps: FreeSteps, times: Micros) -> Amount:
-    """Return for each time the largest number of units of one host from this time on."""
+    """Return the largest number of free units on one host at each of these times."""
     begins = np.searchsorted(times, steps.times)
     ends = np.append(begins[1:], times.size)[: begins.size]
     ends[np.append(steps.is_first[1:], True)[: begins.size]] = times.size

@@ -1,9 +1,9 @@
 """Choose hosts for all demands of a lease in one window, or for none of the demands.
 
 Always true: the result is a function of the arguments. If hosts are chosen, each demand gets at
-least its minimum number of units. Further units go to the earliest demands first. A single demand
-is met whenever this is possible. Several demands for whole hosts are also met whenever this is
-possible.
+least its minimum number of units. Further units are given to the demands in their order. A single
+demand is met whenever this is possible. Several demands for whole hosts are also met whenever this
+is possible.
 
 If a lease has several demands and one of them is for slots, the lease may be refused although it
 would fit. An exact answer is as hard as bin packing. The demands are therefore tried in only a few
@@ -116,7 +116,7 @@ def _pairs(units: Units) -> Units:
 
 
 def _meets(calendar: Calendar, demands: Sequence[Demand]) -> Mask:
-    """Return, by demand and row, whether the host satisfies the requirements."""
+    """Return for each demand and row whether the host satisfies the requirements."""
     known = {each.requirements: np.zeros(0, dtype=np.bool_) for each in demands}
     for texts in known:
         known[texts] = requirements.satisfied(texts, calendar)

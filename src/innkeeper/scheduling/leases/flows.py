@@ -26,9 +26,9 @@ _BITS = 62
 class Hosts:
     """The suitability of hosts for demands.
 
-    ``suits`` is True, by demand and host, where the host may serve the demand. ``kept_by`` is the
-    demand that has the host now, or ``NO_DEMAND``. Hosts with a lower ``tier`` are taken first. Of
-    the hosts of one tier, hosts with lower ``ranks`` are taken first.
+    ``suits[demand, host]`` is True if the host may serve the demand. ``kept_by`` is the demand that
+    has the host now, or ``NO_DEMAND``. Hosts with a lower ``tier`` are taken first. Of the hosts of
+    one tier, hosts with lower ``ranks`` are taken first.
     """
 
     suits: Mask

@@ -1,8 +1,7 @@
 """Compute the free units for a demand on each host, as steps over time.
 
-Always true: the number at a time is free during the whole window that begins at this time,
-including the cleaning time around the window. A lease that starts at this time could therefore get
-this number of units.
+Always true: if a window begins during a step, the units of this step are free during the whole
+window, including the cleaning time around the window.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def _units(calendar: Calendar, demand: Demand, steps: Timeline) -> Amount:
 
 
 def _windowed(free: FreeSteps, starts: Starts) -> FreeSteps:
-    """Return for each start the smallest number of free units in the window from this start."""
+    """Return the smallest number of free units in the window that begins at each start."""
     back, ahead = starts.cleaning, starts.length + starts.cleaning - 1
     if back == ahead == 0:
         begun = free.times < starts.end

@@ -1,4 +1,4 @@
-"""Add up the holds in the calendar to the use of the freepool's hosts over time.
+"""Compute the use of the freepool's hosts over time, from the holds in the calendar.
 
 Always true: windows are half-open. At the same moment, an end is therefore counted before a start.
 Times are microseconds since 1970, as in the calendar. Sums are exact, because amounts are whole
@@ -161,7 +161,7 @@ class Timeline:
         return self._added((~self._calendar.hold_is_whole).astype(np.float64), 0.0)
 
     def _added(self, column: Amount, when_closed: float) -> Amount:
-        """Return the running sums of a column of the holds."""
+        """Return for each step the sum of a column over the holds that overlap this step."""
         present, later, over = self._present, self._later, self._over
         at_start = np.zeros(self._calendar.host_count)
         at_start += np.bincount(

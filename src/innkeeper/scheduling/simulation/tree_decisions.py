@@ -306,7 +306,7 @@ class TreePlanner:
         self._now_s = moment_s
 
     def freed(self, spec: RequestSpec, entry: Entry) -> None:
-        """Return the amounts of a server that left its host."""
+        """Give back the amounts of a server that left its host."""
         self._edit(spec, entry.index, is_taken=False)
 
     def look(self) -> None:
