@@ -14,7 +14,7 @@ import msgspec
 from innkeeper.domain.ids import ProviderUuid
 
 UNSUFFIXED = ""
-"""The suffix of the unsuffixed group. Several providers may supply the classes of this group."""
+"""The suffix of the unsuffixed group. Different providers may supply the classes of this group."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ TO_NOBODY = frozenset({None, Dedication.POOLED, Dedication.FREEPOOL})
 
 
 class KeptRatio(NamedTuple):
-    """The allocation ratio of one class on a dedicated host, and the values before the dedication.
+    """The effective allocation ratio of one class on a dedicated host, and the host's own values.
 
     ``in_force`` is the ratio that the dedication sets. ``ratio`` is the host's own ratio, or
     ``None`` while the host has no inventory of the class. ``max_unit`` is the host's own value, or

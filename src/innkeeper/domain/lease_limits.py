@@ -80,7 +80,7 @@ def excess(
     before: Sequence[ReservedUnits] = (),
     since: datetime,
 ) -> Excess | None:
-    """Return where a lease exceeds a limit at or after ``since``, or ``None`` if it does not.
+    """Return when a lease exceeds a limit the most, at or after ``since``, or ``None`` if never.
 
     ``before`` has the units that the lease reserved before a change. The function ignores times at
     which the change does not increase the lease's use, because this use was accepted earlier.

@@ -42,7 +42,7 @@ def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None)
 
 
 def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArray[Any], ...]:
-    """Return the index in the table of each row read, and arrays of the values at ``positions``.
+    """Return the table indexes of the rows, and arrays of the rows' values at ``positions``.
 
     Rows of providers that are not in the table are left out.
     """

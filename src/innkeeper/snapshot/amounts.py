@@ -208,7 +208,7 @@ class AmountTable:
     # -- amounts ---------------------------------------------------------------------------
 
     def set_capacity(self, name: str, at: Any, units: Amount) -> None:
-        """Set the capacity of a class in these rows. Their usage must still be 0."""
+        """Set the capacity of a class in these rows. The rows' usage must still be 0."""
         self.free[name][at] = np.clip(units, 0.0, AMOUNT_MAX)
         self._greatest.pop(name, None)
 

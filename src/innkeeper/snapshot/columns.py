@@ -29,7 +29,7 @@ from innkeeper.snapshot.pools import PoolTable
 from innkeeper.snapshot.residents import Residents
 
 NEVER_S = -np.inf
-"""The value for the time of the last heartbeat if an agent has not sent any."""
+"""The time of the last heartbeat for agents that have not sent any."""
 
 
 class HostTable(AmountTable):

@@ -111,7 +111,7 @@ class Dedications:
         return found
 
     def codes(self, uuids: Iterable[str]) -> list[int]:
-        """Return the codes of those given pclouds and reservations that have one."""
+        """Return the codes of the given pclouds and reservations that are known."""
         found = (self._codes.get(uuid) for uuid in uuids)
         return [each for each in found if each is not None]
 
