@@ -44,8 +44,8 @@ class CandidateQuery:
     """A query for allocation candidates. The ``groups`` have distinct suffixes.
 
     ``is_isolated`` requires different providers for the suffixed groups. Each set in
-    ``same_subtrees`` contains suffixes of groups. The provider of one group in the set must be the
-    root of a subtree that contains the providers of all groups in the set.
+    ``same_subtrees`` contains suffixes of groups. The provider of one of these groups must be an
+    ancestor of the providers of all others.
 
     ``root_required`` and ``root_forbidden`` are traits of the root provider. With
     ``takes_one_of_a_tree``, a candidate uses at most one provider of each tree. Clients that do not

@@ -56,7 +56,7 @@ class RequestContext(msgspec.Struct, frozen=True):
 
     @property
     def is_admin(self) -> bool:
-        """Whether the caller is an administrator of this zone. Zone parents are not."""
+        """Whether the caller is an administrator of this zone. Zone parents never are."""
         return "admin" in self.roles and self.hop is None
 
     def reaches(self, project_id: str) -> bool:

@@ -27,7 +27,7 @@ HostIndex = NewType("HostIndex", int)
 
 
 class Bookmark(NamedTuple):
-    """A position in the change feed: the id and time of the last row that was read from it."""
+    """A position in the change feed: the id and the time of the last row that was read."""
 
     id: ChangeId
     told_at: datetime | None

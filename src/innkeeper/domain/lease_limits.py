@@ -1,7 +1,7 @@
 """Limits on the resources that projects reserve, and the amounts reserved at each time.
 
-Windows are half-open. If one reservation ends when another begins, their amounts are therefore not
-added up.
+Windows are half-open. If one reservation ends when another begins, the two amounts are therefore
+not added up.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class LeaseStatus:
 
 
 def slot_class(reservation: str) -> str:
-    """Return the resource class of the slots of a reservation, by the reservation's uuid."""
+    """Return the resource class of the slots of the reservation with this uuid."""
     return SLOT_CLASS_PREFIX + reservation.upper().replace("-", "_")
 
 

@@ -70,7 +70,7 @@ class Dedications:
         return code
 
     def uuid(self, code: int) -> str | None:
-        """Return the key for a code, or ``None`` for the two fixed codes."""
+        """Return the key of a pcloud or reservation, or ``None`` for the two fixed codes."""
         return self._uuids[code] or None
 
     def set_facts(self, uuid: str, projects: Collection[str], taken_in: Collection[str]) -> None:

@@ -74,7 +74,7 @@ class Vocabulary:
         self._among.clear()
 
     def ranks_among(self, other: Vocabulary) -> Ranks:
-        """Return for each code the rank that its text would have in the vocabulary ``other``.
+        """Return for each code the rank that the text would have in the vocabulary ``other``.
 
         A text that is not in ``other`` gets a rank halfway between its two neighbours there.
         """

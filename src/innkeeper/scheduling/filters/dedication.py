@@ -158,7 +158,7 @@ class PcloudFilter:
 
 
 class LeaseFilter:
-    """The filter for requests that may use only hosts that are kept for leases.
+    """The filter for requests that may use only leased hosts and hosts of the freepool.
 
     A preemptible server may use a host of the freepool if no lease needs the host soon. *Soon*
     means within the grace time of the server and the time for its deletion, counted from the

@@ -22,5 +22,5 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """State the number of hosts with these servers."""
+    """State the number of hosts with the servers in the hint."""
     return f"the servers named in the hint same_host are on {len(spec.same_hosts or ())} hosts"

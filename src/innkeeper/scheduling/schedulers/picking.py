@@ -146,7 +146,7 @@ def _by_name(memories: Memories, field: Field) -> Taken:
 
 
 def _give_back(hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> None:
-    """Give the amounts back after an error, because the caller does not know the entries."""
+    """Give the amounts of the entries back after an error, because the caller does not do so."""
     for entry in reversed(entries):
         depletion.give_back(hosts, spec, entry)
 
