@@ -44,8 +44,8 @@ class CandidateQuery:
     """A query for allocation candidates. The ``groups`` have distinct suffixes.
 
     ``is_isolated`` requires different providers for the suffixed groups. Each set in
-    ``same_subtrees`` contains suffixes of groups. The provider of one of these groups must be an
-    ancestor of the providers of all others.
+    ``same_subtrees`` contains suffixes of groups. One of these groups must have a provider that is
+    equal to, or an ancestor of, the providers of all the others.
 
     ``root_required`` and ``root_forbidden`` are traits of the root provider. With
     ``takes_one_of_a_tree``, a candidate uses at most one provider of each tree. Clients that do not

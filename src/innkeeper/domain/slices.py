@@ -340,7 +340,7 @@ class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def has_secrets(self) -> bool:
-        """Whether this zone may have child zones or zone parents, whose secrets must be encrypted."""
+        """Whether this zone may have child zones or zone parents, whose secrets it encrypts."""
         return self.allow_admin_api or self.enable_zone_routing
 
 

@@ -109,7 +109,7 @@ class AggregateSets:
         return tuple(self._metadata.get(each, {}) for each in sorted(ids))
 
     def judge(self, verdict: Verdict, codes: Codes) -> Mask:
-        """Return for each code the result of ``verdict`` for the metadata of the set's aggregates."""
+        """Return for each code the result of ``verdict`` for the metadata in the set."""
         if codes.shape[0] == 1:
             # For a single row, such as a row that was just picked, only one set is evaluated.
             one: Mask = np.array([verdict(self._by_code[int(codes[0])])], dtype=np.bool_)
