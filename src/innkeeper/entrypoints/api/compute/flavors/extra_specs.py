@@ -1,4 +1,4 @@
-"""These handlers show and change a flavor's extra specs: its requirements besides its size."""
+"""These handlers show and change the extra specs of flavors."""
 
 from __future__ import annotations
 

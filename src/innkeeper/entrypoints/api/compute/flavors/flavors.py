@@ -74,7 +74,7 @@ async def delete(call: Call) -> Answer:
 
 
 def visible(tx: Tx, call: Call) -> Flavor:
-    """Return the flavor in the path, as :func:`flavors.get` does for the caller."""
+    """Return the flavor in the path. Raises :class:`NotFound` if the caller may not see it."""
     context = call.context
     return flavors.get(tx, call.params["flavor_id"], context.project_id, is_admin=context.is_admin)
 

@@ -23,9 +23,11 @@ ROW_DIGITS_MAX = 18
 
 
 class WithOlderFields(dict[str, Any]):
-    """A part of an answer, with values in ``older`` that only older microversions show.
+    """A JSON object of an answer.
 
-    The values in ``older`` are sent only if a microversion's step copies them into the mapping.
+    ``older`` has additional values, which only older microversions show.
+
+    A value in ``older`` is sent only if a microversion's step copies it into the object.
     """
 
     def __init__(self, shown: dict[str, Any], older: dict[str, Any]) -> None:

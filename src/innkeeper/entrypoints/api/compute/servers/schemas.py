@@ -209,7 +209,7 @@ ZONE: Schema = closed(
     },
     ("definitions",),
 )
-"""What zone parents send in addition to the body of their user."""
+"""The object that zone parents send in addition to the body of their user."""
 CREATE: Schema = closed(
     {
         "server": closed(CREATED, ("name", "flavorRef")),

@@ -44,7 +44,7 @@ async def unshelve(acting: Acting) -> Answer:
 
 
 async def set_dedicated_hosts(acting: Acting) -> Answer:
-    """Change the pcloud or the reservation that a shelved server will be unshelved into."""
+    """Change the pcloud or the reservation into which a shelved server is unshelved."""
     arguments = acting.arguments or {}
     pcloud, reservation = arguments.get("pcloud"), arguments.get("reservation")
     return await acting.write(dedicated_hosts.change, pcloud=pcloud, reservation=reservation)
