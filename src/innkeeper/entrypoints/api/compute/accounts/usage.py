@@ -18,7 +18,7 @@ from innkeeper.systems.compute.servers import history
 
 @dataclass(frozen=True, slots=True)
 class UsageOptions:
-    """These options reproduce how older microversions request usage."""
+    """Options of requests about usage that depend on the microversion."""
 
     is_paged: bool = True
     """Whether the answer is paged. Otherwise, it contains the usage of all servers."""

@@ -12,7 +12,7 @@ from innkeeper.systems.compute.flavors import flavors
 
 @dataclass(frozen=True, slots=True)
 class ExtraSpecOptions:
-    """These options reproduce how older microversions set extra specs."""
+    """Options of requests about extra specs that depend on the microversion."""
 
     is_checked: bool = True
     """Whether extra specs that the scheduler reads are validated."""

@@ -22,7 +22,7 @@ DETAILS_RULE = "os_compute_api:os-instance-actions:events:details"
 
 @dataclass(frozen=True, slots=True)
 class InstanceActionOptions:
-    """These options reproduce how older microversions request instance actions."""
+    """Options of requests about instance actions that depend on the microversion."""
 
     shows_deleted: bool = True
     """Whether the actions on deleted servers are shown."""

@@ -37,7 +37,7 @@ NOTHING_MEASURED = {
 
 @dataclass(frozen=True, slots=True)
 class AbortOptions:
-    """These options reproduce how older microversions abort a live migration."""
+    """Options of aborts of live migrations that depend on the microversion."""
 
     reaches_queue: bool = True
     """Whether a live migration can be aborted while it is queued."""
