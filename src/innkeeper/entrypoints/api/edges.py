@@ -49,7 +49,7 @@ def body_without(wrapper: str, *names: str) -> Before:
 
 
 def body_with(wrapper: str, **others: Schema) -> Before:
-    """Return a function that replaces the schemas of keys of the object ``wrapper`` in a body."""
+    """Return a function that adds or replaces keys of the object ``wrapper`` in a body's schema."""
     return lambda schema: with_inner(schema, wrapper, others)
 
 

@@ -32,10 +32,9 @@ def address_of(host: str, port: int, scheme: str = "http") -> str:
 BACKLOG = 2048
 """Maximum number of connections that wait to be accepted."""
 KEPT_ALIVE_S = 8
-"""The seconds after which an idle connection is closed. A stock client that waits for something
-sends a request every five seconds. With the default of uvicorn, which is five seconds as well, the
-server could close a connection just when a request arrives.
-"""
+"""The seconds after which an idle connection is closed. Stock clients poll every five seconds. The
+default of uvicorn is also five seconds, so the server could close a connection just when a request
+arrives."""
 
 
 def bound(serving: Serving, *, is_shared: bool = False) -> socket.socket:
@@ -52,7 +51,9 @@ def bound(serving: Serving, *, is_shared: bool = False) -> socket.socket:
 
 
 def reserved(serving: Serving) -> socket.socket:
-    """Return a socket that reserves a port for several listeners, without listening itself.
+    """Return a socket that reserves a port for several listeners.
+
+    The socket itself does not listen.
 
     The kernel distributes connections over the listeners. Raises :class:`OSError` for an unusable
     address, or if another service uses the address.
@@ -111,7 +112,7 @@ BEAT_S = 1.0
 
 
 def no_beat() -> None:
-    """Do nothing. Used if nothing reads the heartbeat."""
+    """Do nothing, because nothing reads the heartbeat."""
 
 
 class _Server(uvicorn.Server):
@@ -147,8 +148,8 @@ class _Server(uvicorn.Server):
 class Listening:
     """A server on a bound port, which runs until a signal stops it.
 
-    The server calls ``on_stop`` when its shutdown begins, to end long polls. It calls ``on_beat``
-    every ``BEAT_S`` seconds. Other processes may listen on the same socket.
+    When the shutdown begins, the server calls ``on_stop``, which ends long polls. It calls
+    ``on_beat`` every ``BEAT_S`` seconds. Other processes may listen on the same socket.
     """
 
     def __init__(

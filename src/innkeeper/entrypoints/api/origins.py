@@ -29,7 +29,10 @@ Headers = dict[str, str]
 
 
 def opened(app: Any, serving: Serving, ids: IdSource) -> Any:
-    """Return the application, with CORS if the settings allow at least one origin."""
+    """Return the application.
+
+    If the settings allow at least one origin, the application supports CORS.
+    """
     return Origins(app, serving, ids) if serving.cors_allowed_origins else app
 
 
@@ -110,7 +113,10 @@ def _raw(headers: Headers) -> list[tuple[bytes, bytes]]:
 
 
 def _adding(send: Any, headers: Headers) -> Any:
-    """Return a ``send`` that adds headers to the answer, and ``Origin`` to its ``Vary`` header."""
+    """Return a ``send`` function that adds these headers to the answer.
+
+    It also adds ``Origin`` to the header ``Vary``.
+    """
 
     async def send_more(message: Any) -> None:
         if message["type"] == "http.response.start":

@@ -23,7 +23,8 @@ ACTS = ("show", "rotate", "drop-old", "reset")
 def carry_out(act: str, database: Database, path: Path, draw: Draw, now: datetime) -> list[str]:
     """Carry out one of :data:`ACTS`, and return the lines to print.
 
-    Raises :class:`~innkeeper.entrypoints.api.identity.key_files.KeyFileError`.
+    Raises :class:`~innkeeper.entrypoints.api.identity.key_files.KeyFileError` if the key file
+    cannot be used.
     """
     if act == "show":
         return database.read(lambda tx: _shown(tx, path))

@@ -1,8 +1,8 @@
 """The file with the keys that seal secrets, one key per line. The first key seals new secrets.
 
-Always true: a file that users other than its owner can access is rejected. The file is created with
-the first secret. It is never created if the database has sealed secrets, because a new key cannot
-open them.
+Always true: a key file is rejected if users other than its owner can access it. The file is created
+before the first secret is sealed. If the database has sealed secrets, no new file is created,
+because a new key cannot open them.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def secret_box_for(tx: Tx, path: Path, draw: Draw) -> SecretBox:
 
     Creates a missing key file if the database has no sealed secrets yet. Raises
     :class:`KeyFileError` if the key of a sealed secret is missing. Call this function in a write
-    transaction. If two processes start at once, the second process then sees the secrets that the
-    first process has sealed.
+    transaction, so that of two processes that start together, the second sees the secrets that the
+    first has sealed.
     """
     sealed = secret_boxes.used_keys(tx)
     if not path.exists() and not sealed:

@@ -38,7 +38,7 @@ async def upload(call: Call) -> Answer:
 
 
 async def download(call: Call) -> Answer:
-    """Answer 204 before an image's upload, and 404 after it, because image data is not stored."""
+    """Answer 204 if an image has no data yet. Otherwise, answer 404, because no data is stored."""
     image = await call.read(lambda tx: visible(tx, call))
     if image.size_bytes is None:
         return Answer(204)

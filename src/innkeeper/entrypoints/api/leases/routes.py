@@ -82,8 +82,8 @@ _TABLE = (
     Route("GET", "", documents.versions, None, success=(300,)),
     Route("GET", "/versions", documents.versions, None, success=(300,)),
 )
-# A request that writes, and whose route names no parameters, must not ignore any: ``dry_run`` would
-# then do the real thing.
+# A route that writes and has no parameters must reject all parameters. Otherwise, it would ignore
+# ``dry_run``, and write.
 ROUTES = tuple(
     replace(each, query=schemas.NO_QUERY) if each.method != "GET" and each.query is None else each
     for each in _TABLE
