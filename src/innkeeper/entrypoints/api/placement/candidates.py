@@ -20,7 +20,7 @@ LOG = structlog.get_logger("innkeeper.placement")
 
 @dataclass(frozen=True, slots=True)
 class CandidateOptions:
-    """Options that requests of older versions set when they search for allocation candidates.
+    """Options of searches for candidates that depend on the microversion.
 
     If ``takes_one_of_a_tree`` is true, a candidate uses at most one provider of each tree.
     """

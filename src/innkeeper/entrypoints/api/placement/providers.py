@@ -18,7 +18,7 @@ LINKS = ("inventories", "usages", "aggregates", "traits", "allocations")
 
 @dataclass(frozen=True, slots=True)
 class ProviderOptions:
-    """Options that requests of older versions set when they update a provider.
+    """Options of updates of providers that depend on the microversion.
 
     If ``only_roots_move`` is true, a provider that has a parent cannot get another parent.
     """
@@ -111,8 +111,8 @@ async def list_aggregates(call: Call) -> Answer:
 async def replace_aggregates(call: Call) -> Answer:
     """Replace the aggregates of a resource provider.
 
-    Requests of older versions have a null generation. For them, the provider's generation is
-    neither compared nor advanced.
+    If the generation in the body is null, as in requests of older versions, the provider's
+    generation is neither compared nor advanced.
     """
     uuid, names = call.params["uuid"], call.body["aggregates"]
     seen = call.body["resource_provider_generation"]

@@ -1,4 +1,4 @@
-"""The parts of a site (a process's shared objects) that only a service with pods has."""
+"""Functions that return objects that only a service with pods has."""
 
 from __future__ import annotations
 

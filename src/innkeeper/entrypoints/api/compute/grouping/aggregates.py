@@ -104,10 +104,7 @@ policy rule ends with the name of the action."""
 
 
 async def cache_images(call: Call) -> Answer:
-    """Cache images on an aggregate's hosts.
-
-    If the aggregate has hosts, the answer is a 501, because Innkeeper does not support this.
-    """
+    """Cache images on an aggregate's hosts. Not supported: if there are hosts, answer a 501."""
     row = _row(call)
     image_ids = [each["id"] for each in call.body["cache"]]
     if len(set(image_ids)) != len(image_ids):

@@ -1,4 +1,4 @@
-"""Describes what microversions changed about allocation candidates."""
+"""The changes that microversions made to allocation candidates."""
 
 from __future__ import annotations
 

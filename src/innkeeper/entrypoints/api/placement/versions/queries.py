@@ -1,4 +1,4 @@
-"""Describes what microversions changed about the queries for providers and candidates."""
+"""The changes that microversions made to the queries for providers and candidates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from innkeeper.entrypoints.api.routing import Call
 
 
 def found_by(up: Up) -> tuple[Edge, ...]:
-    """Return edges that apply ``up`` to requests for providers and for allocation candidates."""
+    """Return the same upgrade for the routes that list providers and allocation candidates."""
     return (Edge("GET", PROVIDERS, up=up), Edge("GET", CANDIDATES, up=up))
 
 

@@ -1,6 +1,7 @@
-"""Routes of servers that exist only on a door.
+"""Routes of servers that only a door has.
 
-The door forwards their requests to pods. Innkeeper itself does not implement them.
+Innkeeper does not implement these routes. A door forwards their requests to pods, which may
+implement them.
 """
 
 from __future__ import annotations
