@@ -1,7 +1,7 @@
-"""The commands ``db check`` and ``db upgrade``: their output and exit statuses.
+"""The output and the exit statuses of the commands ``db check`` and ``db upgrade``.
 
-Always true: a check changes nothing, and reports whether programs at the database's current
-revision can use the new schema.
+Always true: a check changes nothing. It prints whether programs for the current schema can also use
+the new schema.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DONE, STEPS_LEFT, UNUSABLE = 0, 1, 2
 
 
 def check(database: Database, say: Say) -> int:
-    """Print what an upgrade would do; returns the exit status.
+    """Print what an upgrade would do, and return the exit status.
 
     The status is 1 if steps are missing, and 2 if this program is too old for the database.
     """
