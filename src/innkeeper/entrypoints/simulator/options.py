@@ -13,7 +13,7 @@ LAG_MAX_S = DAY_S
 PERIOD_MIN_S, PERIOD_MAX_S = 60.0, 30 * DAY_S
 PROJECTS_MAX = 100_000
 SIZE_MAX_GB = 1e6
-# The simulation defines these names, too. They are repeated here, because every program imports
+# The simulation also defines these names. They are repeated here, because every program imports
 # this module, and importing the simulation takes time.
 DEALS = ("round-robin", "contiguous", "by-shape")
 MERGES = ("by-weight", "in-turn")
