@@ -93,7 +93,7 @@ def _traced(endpoint: Handler, template: str, tracing: Tracer | None) -> Handler
 def _unknown(site: Site, apis: Mapping[str, Api], mounts: Mapping[str, str]) -> Handler:
     """Return the handler that answers requests for unknown paths.
 
-    If a path has the prefix of an API, its error is in the form of this API.
+    If the path begins with the prefix of an API, the error has the form of this API.
     """
     endpoints = {name: RouteEndpoint(site, api, mounts[name], "") for name, api in apis.items()}
 

@@ -1,7 +1,7 @@
 """Requests and responses of the ASGI application, and the table of its paths.
 
-Always true: header names are in lower case. If a header is repeated, the first value counts. A path
-finds the same handler with and without a slash at its end. A double slash counts as one slash.
+Always true: header names are in lower case. If a header is repeated, the first value counts. The
+table of paths ignores a slash at the end of a path, and treats a double slash as one slash.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ Handler = Callable[[AsgiRequest], Awaitable[AsgiResponse]]
 class _Node:
     """A node of the tree of paths.
 
-    It stands for the beginning of a path, and has all continuations.
+    It stands for the first segments of a path. Its children stand for the possible next segments.
     """
 
     by_name: dict[str, _Node] = field(default_factory=dict)

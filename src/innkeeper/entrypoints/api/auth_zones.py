@@ -1,8 +1,9 @@
 """Authentication of zone parents by hop tokens, in every mode of identity.
 
-A hop token is a zone parent's signature of one request. Always true: a token is valid for one
-method, path, query and body. If a request writes, its token is accepted only once. A zone parent
-can only use the routes for servers and plans.
+A zone parent is another zone that may use this zone. A hop token is a zone parent's signature of
+one request. Always true: a token is valid for one method, path, query and body. If a request
+writes, its token is accepted only once. A zone parent can only use the routes for servers and
+plans.
 """
 
 from __future__ import annotations
@@ -144,9 +145,8 @@ async def check_body(hop: Hop, route: Route, body: bytes, engine: Engine) -> Non
 
     Raises :class:`Unauthenticated` if the token is for another body, or was already used.
 
-    A request that only reads leaves no mark. Otherwise, the mark is a commit of its own. For the
-    route ``BUILD``, this function leaves the mark to the handler, which sets it in the transaction
-    that boots the servers.
+    Tokens of requests that only read are not marked. The mark is a separate commit, except for the
+    route ``BUILD``, whose handler marks the token in the transaction that boots the servers.
     """
     if not hmac.compare_digest(hops.digest_of(body), hop.body_digest):
         raise Unauthenticated(hops.REFUSED)

@@ -222,7 +222,7 @@ class Joining(asyncio.Transport):
     """A transport that sends the head of an answer together with the first part of the body.
 
     A separate packet for the head would double the cost. The transport has no reference to the
-    answer. Otherwise, only the garbage collector could free both, as a reference cycle.
+    answer, because only the garbage collector can free reference cycles.
     """
 
     __slots__ = ("_head", "_is_begun", "_loop", "_transport")

@@ -27,7 +27,7 @@ def edges(
     up: Up | None = None,
     down: Down | None = None,
 ) -> tuple[Edge, ...]:
-    """Return the same change for each of these routes."""
+    """Return an edge with these changes for each of the routes."""
     return tuple(Edge(method, path, body_before, query_before, up, down) for method, path in routes)
 
 

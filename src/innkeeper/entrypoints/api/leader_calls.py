@@ -1,7 +1,7 @@
 """Forwards calls that write to the leader, after authentication, policy and validation.
 
-Always true: the process that received a request does all checks of the request. The leader does
-nothing but carry it out, with the same handler, and return the whole answer. So the writes of all
+Always true: the process that received a request does all checks of the request. The leader only
+carries out the request, with the same handler, and returns the whole answer. So the writes of all
 processes run in the leader's writer thread, where they share commits.
 
 If the leader did not answer a request, the request may have been carried out. A boot is then

@@ -40,8 +40,8 @@ arrives."""
 def bound(serving: Serving, *, is_shared: bool = False) -> socket.socket:
     """Return a socket that listens on the configured address.
 
-    With ``is_shared`` other processes can listen on the address, too. Raises :class:`OSError` for
-    an unusable address.
+    If ``is_shared`` is true, other processes can listen on the address, too. Raises
+    :class:`OSError` for an unusable address.
     """
     listener = _named(serving, is_shared=is_shared)
     # Listen at once. If two processes bind a port concurrently, only listen() fails for the second.

@@ -41,8 +41,8 @@ class Edge:
     ``path`` is the route's template, or ``"*"`` for every route of the API. ``method`` may be
     ``"*"``, too. If the microversion changed a schema, ``body_before`` or ``query_before`` has the
     schema before the change. ``up`` upgrades a call from the previous version, and ``down``
-    downgrades an answer to the previous version. The classes of calls and answers are in
-    ``routing``, which imports this module.
+    downgrades an answer to the previous version. Calls and answers have the type ``Any``, because
+    ``routing``, which defines them, imports this module.
     """
 
     method: str

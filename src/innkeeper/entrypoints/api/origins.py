@@ -29,10 +29,7 @@ Headers = dict[str, str]
 
 
 def opened(app: Any, serving: Serving, ids: IdSource) -> Any:
-    """Return the application.
-
-    If the settings allow at least one origin, the application supports CORS.
-    """
+    """Wrap an application to support CORS, if the settings allow at least one origin."""
     return Origins(app, serving, ids) if serving.cors_allowed_origins else app
 
 

@@ -19,9 +19,9 @@ KEY = "innkeeper.path_project"
 
 
 def without(app: Any, apis: Mapping[str, Api]) -> Any:
-    """Return the application. It removes the project ids from the paths of some APIs.
+    """Wrap an application, so that project ids are removed from the paths of ``apis``.
 
-    ``apis`` has these APIs by the prefix of their paths.
+    The keys of ``apis`` are the prefixes of the paths.
     """
     return ProjectRemover(app, apis) if apis else app
 

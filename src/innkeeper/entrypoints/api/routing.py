@@ -146,7 +146,7 @@ class Call:
         return self.site.policy.allows(rule, self.context, target)
 
     def demand(self, rule: str, **target: Any) -> None:
-        """Raise :class:`Forbidden` if policy does not allow ``rule`` for such a target."""
+        """Raise :class:`Forbidden` if policy does not allow ``rule`` for this target."""
         self.site.policy.demand(rule, self.context, target)
 
 

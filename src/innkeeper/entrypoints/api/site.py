@@ -31,7 +31,7 @@ class Policy(Protocol):
         """Return whether ``rule`` allows the call on ``target``."""
 
     def demand(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> None:
-        """Raise :class:`Forbidden` unless :meth:`allows` is true."""
+        """Raise :class:`Forbidden` if ``rule`` does not allow the call on ``target``."""
 
 
 class Authenticator(Protocol):

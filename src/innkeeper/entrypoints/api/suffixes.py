@@ -14,7 +14,7 @@ SUFFIX = ".json"
 
 
 def without(app: Any, paths: Sequence[re.Pattern[str]]) -> Any:
-    """Return the application. It removes the suffix from paths that match one of ``paths``."""
+    """Wrap an application, so that the suffix is removed from paths that match one of ``paths``."""
     return SuffixRemover(app, paths) if paths else app
 
 

@@ -67,7 +67,7 @@ def is_elsewhere(call: Call) -> bool:
 
 
 def time_text(when: datetime) -> str:
-    """Format a UTC time as in tokens."""
+    """Format a UTC time in the format of tokens."""
     return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

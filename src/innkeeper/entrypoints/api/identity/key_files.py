@@ -26,7 +26,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class KeyFileError(OSError):
-    """The key file cannot be used; the message contains the reason and the remedy."""
+    """Raised if the key file cannot be used. The message contains the reason and the remedy."""
 
 
 def path_of(storing: Storing) -> Path:
@@ -86,8 +86,8 @@ def secret_box_for(tx: Tx, path: Path, draw: Draw) -> SecretBox:
 
     Creates a missing key file if the database has no sealed secrets yet. Raises
     :class:`KeyFileError` if the key of a sealed secret is missing. Call this function in a write
-    transaction, so that of two processes that start together, the second sees the secrets that the
-    first has sealed.
+    transaction. Then, if two processes start together, the second process sees the secrets that the
+    first process has sealed.
     """
     sealed = secret_boxes.used_keys(tx)
     if not path.exists() and not sealed:

@@ -52,7 +52,7 @@ def _project(user: str, scope: Scope) -> str | None:
 
 
 def subject_header(call: Call) -> str:
-    """Return the header ``X-Subject-Token``; raises :class:`Invalid` if it is missing."""
+    """Return the header ``X-Subject-Token``. Raises :class:`Invalid` if it is missing."""
     text = call.headers.get(SUBJECT)
     if not text:
         raise Invalid("The header X-Subject-Token is missing.")

@@ -1,4 +1,4 @@
-"""Handlers that issue tokens for a password or for another token, show them, and revoke them.
+"""Handlers that issue, show and revoke tokens. A token is issued for a password or another token.
 
 Always true: the answer to a rejected login contains no reason, and takes the same time whether or
 not the user exists.

@@ -25,7 +25,7 @@ NO_PASSWORD = ""
 async def is_password_of(call: Call, user: User | None, name: str, password: str) -> bool:
     """Return whether ``password`` is the user's password.
 
-    An unknown user is ``None``, for whom no password is correct.
+    If ``user`` is ``None``, the user is unknown, and no password is correct.
 
     Failures of an unknown user are counted under ``name``, which is the name in the request. Raises
     :class:`TooManyAttempts` after too many failures from the same source.

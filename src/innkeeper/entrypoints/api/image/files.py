@@ -1,6 +1,6 @@
 """Handlers of image data. An upload computes the data's size and checksums, but stores no data.
 
-The scheduler needs an image's size, and clients compare its checksum; nothing reads the data.
+The scheduler needs an image's size, and clients compare its checksum, but nothing reads the data.
 Agents have their own copies of images.
 """
 

@@ -78,7 +78,7 @@ def _dates(window: Window) -> dict[str, str]:
 
 
 def _question(call: Call) -> AvailabilityQuestion | None:
-    """Return the query's question about when a reservation is possible.
+    """Return the reservation and the window that the query asks about.
 
     Returns ``None`` if the query names no resource type.
     """
@@ -108,7 +108,7 @@ def _window(call: Call) -> Window:
 
 
 def _limit(call: Call) -> datetime | None:
-    """Return the end date in the query, which limits how far a lease is extended."""
+    """Return the end date in the query, which is an upper limit for the extension of a lease."""
     text = call.last("end_date")
     return bodies.moment(text, call.now) if text else None
 

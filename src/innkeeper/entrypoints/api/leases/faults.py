@@ -27,7 +27,7 @@ def form(fault: Fault) -> tuple[bytes, str]:
 
 
 def _is_of_framework(fault: Fault) -> bool:
-    """Return whether the error comes from the web framework in Blazar, and so has another form."""
+    """Return whether Blazar's web framework would report this error, in a different form."""
     if fault.status == HTTPStatus.NOT_FOUND:
         return fault.message == UNKNOWN_PATH
     return fault.is_versionless or fault.status in FRAMEWORK_STATUSES

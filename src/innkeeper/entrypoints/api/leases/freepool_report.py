@@ -90,5 +90,5 @@ def _csv(found: Mapping[str, Hours], group_by: str) -> bytes:
 
 
 def _harmless(name: str) -> str:
-    """Return a name, changed if spreadsheets would read it as a formula."""
+    """Return a name in a form that spreadsheets do not read as a formula."""
     return f"'{name}" if name.startswith(FORMULAS) else name

@@ -30,7 +30,10 @@ def host_of(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def change_of(body: Mapping[str, Any], now: datetime) -> HostChange:
-    """Return the changes of a host. A host cannot leave the freepool in the past."""
+    """Return the changes of a host.
+
+    Raises :class:`Invalid` if it would leave the freepool in the past.
+    """
     if not body:
         raise Invalid("No data to update")
     capabilities = {name: value for name, value in body.items() if name != LEAVES_AT}

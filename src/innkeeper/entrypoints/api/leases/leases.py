@@ -45,7 +45,7 @@ def lease_context(call: Call) -> LeaseContext:
 
 
 def project_of(call: Call) -> str:
-    """Return the project of the call's token. Raises :class:`Invalid` if it has none."""
+    """Return the project of the call's token. Raises :class:`Invalid` if there is no project."""
     project_id = call.context.project_id
     if project_id is None:
         raise Invalid("A lease requires a token with project scope.")
@@ -173,7 +173,7 @@ async def delete(call: Call) -> Answer:
 
 
 def _owned(tx: Tx, call: Call) -> Lease:
-    """Return the lease in the path. Raises an error if the caller may not do what the route does.
+    """Return the lease in the path. Raises an error if the route's rule denies access.
 
     Projects may also see a lease that is shared with them or offered to them. If the caller may see
     the lease but not change it, a change gets a 403. If the caller may not see the lease, any call

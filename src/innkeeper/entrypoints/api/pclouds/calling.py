@@ -56,7 +56,8 @@ def seen(tx: Tx, call: Call) -> Pcloud:
 def used(tx: Tx, call: Call) -> Pcloud:
     """Return the pcloud in the path, if the caller may act for the project in the path.
 
-    Members of this project and administrators may act for it, but not the owner of the pcloud.
+    Members of this project and administrators may act for the project. The pcloud's owner may not
+    act for it.
     """
     found = seen(tx, call)
     call.demand(call.rule, project_id=call.params["tenant_id"])

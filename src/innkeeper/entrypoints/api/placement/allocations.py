@@ -19,7 +19,7 @@ from innkeeper.systems.placement.reshape import ProviderShape
 
 @dataclass(frozen=True, slots=True)
 class AllocationOptions:
-    """Options of writes of allocations that depend on the microversion.
+    """Options that the microversion sets for writes of allocations.
 
     If ``asks_no_generation`` is true, the consumer's generation is not compared.
     """

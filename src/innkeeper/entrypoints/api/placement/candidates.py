@@ -20,7 +20,7 @@ LOG = structlog.get_logger("innkeeper.placement")
 
 @dataclass(frozen=True, slots=True)
 class CandidateOptions:
-    """Options of searches for candidates that depend on the microversion.
+    """Options that the microversion sets for searches for candidates.
 
     If ``takes_one_of_a_tree`` is true, a candidate uses at most one provider of each tree.
     """

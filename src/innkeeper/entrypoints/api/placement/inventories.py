@@ -17,7 +17,7 @@ FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_
 
 @dataclass(frozen=True, slots=True)
 class InventoryOptions:
-    """Options of writes of inventories that depend on the microversion.
+    """Options that the microversion sets for writes of inventories.
 
     If ``leaves_some`` is true, a fully reserved inventory is rejected.
     """

@@ -18,7 +18,7 @@ LINKS = ("inventories", "usages", "aggregates", "traits", "allocations")
 
 @dataclass(frozen=True, slots=True)
 class ProviderOptions:
-    """Options of updates of providers that depend on the microversion.
+    """Options that the microversion sets for updates of providers.
 
     If ``only_roots_move`` is true, a provider that has a parent cannot get another parent.
     """

@@ -1,4 +1,4 @@
-"""Administrators use these handlers to manage the records of which pod has a resource."""
+"""Administrators use these handlers to manage routings, which record the pods of resources."""
 
 from __future__ import annotations
 

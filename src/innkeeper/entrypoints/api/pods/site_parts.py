@@ -10,7 +10,7 @@ from innkeeper.entrypoints.api.routing import Call
 def clouds_of(call: Call) -> PodClouds:
     """Return the clouds behind this service.
 
-    Raises :class:`NotFound` if the setting ``apis`` lacks ``pods``.
+    Raises :class:`NotFound` if the setting ``apis`` does not contain ``pods``.
     """
     clouds = call.site.pods
     if clouds is None:

@@ -24,7 +24,7 @@ ADMIN_RULE = "volume_extension:volume_admin_actions"
 
 @dataclass(frozen=True, slots=True)
 class ExtendOptions:
-    """Options of extending volumes that depend on the microversion.
+    """Options that the microversion sets for extending volumes.
 
     If ``takes_attached`` is true, volumes that are in use can be extended.
     """

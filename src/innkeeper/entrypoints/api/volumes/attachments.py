@@ -30,7 +30,7 @@ FILTERS = {
 
 @dataclass(frozen=True, slots=True)
 class ModeOptions:
-    """Options of attachments that depend on the microversion.
+    """Options that the microversion sets for attachments.
 
     If ``takes_mode`` is true, a new attachment may have a mode.
     """

@@ -38,7 +38,7 @@ def _name(pool: PoolFacts) -> str:
 
 
 async def pools(call: Call) -> Answer:
-    """List the pools for volumes. If the query asks for details, they have their capacity."""
+    """List the pools for volumes. If the query asks for details, show the capacity of each pool."""
     has_detail = calling.flag("detail", call.last("detail", "false"))
     wanted = call.last("volume_type")
     class_wanted = None

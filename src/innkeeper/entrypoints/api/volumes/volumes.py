@@ -35,7 +35,7 @@ METADATA_MAX = 128
 
 @dataclass(frozen=True, slots=True)
 class DeletionOptions:
-    """Options of deletions that depend on the microversion.
+    """Options that the microversion sets for deletions.
 
     If ``takes_force`` is true, a deletion reads the parameter ``force``.
     """

@@ -42,7 +42,7 @@ async def detail(call: Call) -> Answer:
 
 
 def _of_pods(tx: Tx, call: Call) -> dict[str, bool]:
-    """Return the availability zones of pods (clouds behind this service).
+    """Return the availability zones of pods (clouds behind this service), by name.
 
     A value is true if the zone is available.
     """

@@ -118,7 +118,7 @@ async def limits(call: Call) -> Answer:
 
 
 def put_into(answer: Answer, older: Mapping[str, int]) -> None:
-    """Add quotas that only older versions have to an answer. Any usage that is shown is 0."""
+    """Add to an answer the quotas that only older versions have, with a usage of 0."""
     quota_set = answer.body.get("quota_set") or answer.body["quota_class_set"]
     is_detailed = isinstance(quota_set["cores"], dict)
     for name, limit in older.items():

@@ -18,7 +18,7 @@ from innkeeper.systems.compute.servers import history
 
 @dataclass(frozen=True, slots=True)
 class UsageOptions:
-    """Options of requests about usage that depend on the microversion."""
+    """Options that the microversion sets for requests about usage."""
 
     is_paged: bool = True
     """Whether the answer is paged. Otherwise, it contains the usage of all servers."""

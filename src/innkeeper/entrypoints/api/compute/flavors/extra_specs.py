@@ -12,7 +12,7 @@ from innkeeper.systems.compute.flavors import flavors
 
 @dataclass(frozen=True, slots=True)
 class ExtraSpecOptions:
-    """Options of requests about extra specs that depend on the microversion."""
+    """Options that the microversion sets for requests about extra specs."""
 
     is_checked: bool = True
     """Whether extra specs that the scheduler reads are validated."""

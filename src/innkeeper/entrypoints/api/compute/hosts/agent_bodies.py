@@ -134,7 +134,7 @@ def decoder_of(body_type: type[T]) -> Callable[[bytes], T | None]:
 def converter_of(body_type: type[T]) -> Callable[[Any], T]:
     """Return a function that converts a decoded JSON body to ``body_type``.
 
-    The function returns a body that is already a ``body_type`` unchanged. It raises
+    If the body already is a ``body_type``, the function returns it unchanged. The function raises
     :class:`Invalid` for an invalid body.
     """
     convert = converter_to(body_type)

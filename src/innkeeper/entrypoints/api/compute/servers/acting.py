@@ -57,7 +57,7 @@ class Acting:
 class ServerAction:
     """An action of the API, with its newest body schema, its policy rule and its handler.
 
-    ``word`` is the action's name in errors, if the body has another name.
+    ``word`` is the name of the action in errors, if it differs from the name in the body.
     """
 
     schema: Schema

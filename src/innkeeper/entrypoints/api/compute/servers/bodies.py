@@ -79,7 +79,7 @@ class ServerCreateRequest(msgspec.Struct):
 async def checked_body(call: Call) -> tuple[ServerCreateRequest, BootRequest]:
     """Decode and check the call's body, and return it with its boot request.
 
-    Raises the same errors for the body as a boot.
+    Raises the errors that a boot with this body raises.
     """
     body = _decoded(call)
     request = boot_request(call, body)

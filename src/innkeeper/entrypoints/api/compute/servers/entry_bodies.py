@@ -1,4 +1,6 @@
-"""Reads the entries of a build plan, or the ids of servers, in a request of a zone parent.
+"""Reads the entries of a build plan, or ids of servers, in a request of a zone parent.
+
+A zone parent is another zone that may use this zone.
 
 An entry is a sealed offer of a host for one server.
 """

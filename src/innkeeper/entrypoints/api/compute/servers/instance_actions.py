@@ -22,7 +22,7 @@ DETAILS_RULE = "os_compute_api:os-instance-actions:events:details"
 
 @dataclass(frozen=True, slots=True)
 class InstanceActionOptions:
-    """Options of requests about instance actions that depend on the microversion."""
+    """Options that the microversion sets for requests about instance actions."""
 
     shows_deleted: bool = True
     """Whether the actions on deleted servers are shown."""

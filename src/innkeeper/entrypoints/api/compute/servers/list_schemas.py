@@ -1,4 +1,4 @@
-"""This module has the newest query schema of server lists, and the columns of its parameters."""
+"""This module has the newest query schema of server lists, and the parameters' database columns."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ NOTHING_MEASURED = {
 
 @dataclass(frozen=True, slots=True)
 class AbortOptions:
-    """Options of aborts of live migrations that depend on the microversion."""
+    """Options that the microversion sets for aborts of live migrations."""
 
     reaches_queue: bool = True
     """Whether a live migration can be aborted while it is queued."""

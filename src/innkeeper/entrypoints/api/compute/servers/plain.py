@@ -1,7 +1,8 @@
 """This module decodes the most common bodies of ``POST /servers`` without a slow JSON schema.
 
 Always true: if :func:`decode` accepts a body, the schema accepts it too, and the results are equal.
-For all other bodies, :func:`decode` returns ``None``. They are then validated against the schema.
+For all other bodies, :func:`decode` returns ``None``. Such bodies are then validated against the
+schema.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class _Server(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Hints(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The scheduler hints that each have the id or name of a single object."""
+    """The scheduler hints whose values are the id or name of a single object."""
 
     group: Id = ""
     same_host: Id = ""

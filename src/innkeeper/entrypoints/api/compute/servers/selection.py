@@ -45,7 +45,7 @@ _TEXTS = msgspec.json.Decoder(dict[str, str])
 
 @dataclass(frozen=True, slots=True)
 class SelectionOptions:
-    """Options that depend on the microversion.
+    """Options that the microversion sets for lists of servers.
 
     If ``rejects_unknown_status`` is true, an unknown status in the query is an error. Otherwise,
     the list is empty.

@@ -1,6 +1,6 @@
 """This module finds the API's status of a server.
 
-This is the stored status, or a status that stands for the task in progress.
+This is the stored status of the server, or a status for its task in progress.
 
 Always true: a list filtered by a status has exactly the servers that show that status.
 """

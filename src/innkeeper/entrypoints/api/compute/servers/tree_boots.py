@@ -69,7 +69,7 @@ async def build_entries(call: Call, zone: Mapping[str, Any], request: BootReques
 def _placed(request: BootRequest, zone: Mapping[str, Any], ids: Sequence[ServerId]) -> BootRequest:
     """Return the request with these server ids.
 
-    Raises :class:`Invalid` if the request cannot have them.
+    Raises :class:`Invalid` for wrong ids, and for requests that need the entries of a build plan.
     """
     if len(set(ids)) < len(ids) or len(ids) != request.count_max:
         raise Invalid("There must be max_count servers with different ids.")

@@ -123,8 +123,8 @@ def _whole(
 ) -> tuple[Sequence[OwnRow | ListRow], bool]:
     """Return the rows up to the end of the first page that was cut, and whether a page was cut.
 
-    If a child zone cut its page, further servers of the child zone may belong after the page's last
-    row.
+    If a child zone cut its page, the child zone's servers after the last row of this page are
+    unknown.
     """
     ends = {each.rows[-1].uuid for each in pages if each.is_cut}
     for place, each in enumerate(rows, 1):
@@ -181,7 +181,7 @@ def merged(
 async def told_key(
     call: Call, neighbours: Neighbours, selected: ServerSelection, uuid: str
 ) -> str | None:
-    """Return the sort key of a server as JSON, with the zone parent's own ids of owners."""
+    """Return the sort key of a server as JSON. Its ids of owners lack the zone parent's prefix."""
     key = await key_of(call, neighbours, selected, uuid)
     return None if key is None else json.dumps(for_parent(call, selected, _key(key)))
 
@@ -194,7 +194,10 @@ def for_parent(call: Call, selected: ServerSelection, key: Sequence[object]) -> 
 
 
 def _after(call: Call, selected: ServerSelection) -> str | None:
-    """Return the sort key in a zone parent's query. Its ids of owners get the parent's prefix."""
+    """Return the sort key in a zone parent's query.
+
+    The parent's prefix is added to its ids of owners.
+    """
     text, hop = call.last(AFTER), call.context.hop
     if text is None or hop is None:
         return None

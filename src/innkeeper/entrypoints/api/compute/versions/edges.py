@@ -10,7 +10,7 @@ SERVER = "/v2.1/servers/{server_id}"
 
 
 def opened(schema: Schema) -> Schema:
-    """Return the query schema before 2.75, which accepts unknown parameters."""
+    """Return a query schema for versions before 2.75, which accept unknown parameters."""
     return {**schema, "additionalProperties": True}
 
 

@@ -1,6 +1,6 @@
 """Forwards requests for servers and volumes to pods.
 
-Only a door does this, which is a service that is a gateway to pods.
+Only a door uses this module. A door is a service that is a gateway to pods.
 
 Always true: the caller's rights and the form of the body are checked before a request is forwarded.
 A resource of another project gets the same answer as a missing resource.
@@ -84,7 +84,7 @@ def _reads(route: Route) -> Reads:
 
 
 def _whose(context: RequestContext) -> str | None:
-    """Return the project whose resources a request may see; ``None`` means all projects."""
+    """Return the project whose resources a request may see, or ``None`` for all projects."""
     return None if context.is_admin else context.project_id
 
 
@@ -210,7 +210,7 @@ def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
 
 
 def _project(call: Call, kind: str) -> str | None:
-    """Return the project whose resources are listed; ``None`` means all projects."""
+    """Return the project whose resources are listed, or ``None`` for all projects."""
     is_for_all = False
     if "all_tenants" in call.query:
         is_for_all = (call.last("all_tenants") or "").lower() in TRUE_WORDS

@@ -42,7 +42,7 @@ def is_place(path: str) -> bool:
 
 
 async def answered(call: Call, door: Door, request: DoorRequest) -> Answer:
-    """Return a list with the rows of all pods. Raises :class:`Invalid` for all other requests."""
+    """Return a list or the statistics of all pods. Raises :class:`Invalid` for other requests."""
     path = call.route.path
     if call.route.method != "GET" or path not in (*LISTS, STATISTICS):
         raise Invalid(NOT_HERE)

@@ -55,7 +55,10 @@ async def answered(call: Call, door: Door, request: DoorRequest, part: VolumePar
 
 
 async def summary(call: Call, door: Door, request: DoorRequest, project_id: str | None) -> Answer:
-    """Return a summary of a project's volumes in all pods. ``None`` stands for all projects."""
+    """Return a summary of a project's volumes in all pods.
+
+    If ``project_id`` is ``None``, the summary has the volumes of all projects.
+    """
     homes = await door.lookups.homes(project_id)
     target = "/volumes/summary" + ("?all_tenants=1" if project_id is None else "")
     told, missing = await door.lookups.ask(
