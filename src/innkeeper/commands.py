@@ -286,7 +286,7 @@ def _prepare(service: Service, listener: socket.socket, demo_hosts: int) -> Chil
 
 def _supervise(settings: Settings, demo_hosts: int) -> int:
     """Run several workers, and the periodic tasks that run only once for all workers."""
-    # Report errors in the settings here, so that not each worker reports them.
+    # Report errors in the settings here once. Otherwise, each worker would report them.
     certificates.options(settings.serving)
     service = _open_service(settings, open_store)
     children: list[Child] = []

@@ -29,7 +29,7 @@ class RandomIds:
     def uuid(self) -> str:
         now_ms = time.time_ns() // 1_000_000
         # A request for many servers makes many ids in a millisecond. Other threads may set the
-        # beginning meanwhile, so the moment and its text are one value.
+        # beginning at the same time, so the moment and its text are one value.
         moment_ms, beginning = self._beginning
         if moment_ms != now_ms:
             digits = f"{now_ms:012x}"

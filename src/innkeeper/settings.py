@@ -1,8 +1,8 @@
 """Reads the typed settings, once at the start. Each part of the program gets a slice of them.
 
 The sources are a TOML file of plain keys, ``INNKEEPER_<KEY>`` environment variables and the command
-line. A later source overrides an earlier source. An unknown name is an error, because otherwise a
-typo would silently leave the default in place. The message suggests the nearest known name.
+line. A later source overrides an earlier source. An unknown name is an error, because a typo would
+otherwise leave the default in place. The message suggests the nearest known name.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _check_texts(slice_: Any) -> None:
 def _conversion_error(
     read: Callable[[object], object], given: Mapping[str, Any], error: msgspec.ValidationError
 ) -> str:
-    """Return the message for a value of the wrong type. For a map, it names the wrong entry."""
+    """Return the message for a value of the wrong type. The message names a map's wrong entry."""
     for key, value in given.items():
         is_shown = isinstance(value, Mapping) and key not in SECRETS
         for name, each in value.items() if is_shown else ():

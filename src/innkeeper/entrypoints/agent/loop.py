@@ -27,8 +27,8 @@ LOOK_S = 1.0
 """The seconds between two checks for changes that do not set an event."""
 RESULTS_MAX = 500
 AILING_AFTER = 3
-"""The number of consecutive crashes of a step after which heartbeats stop. Otherwise, a single
-strange response would take the hosts down."""
+"""The number of consecutive crashes of a step after which heartbeats stop. With a smaller number, a
+single strange response would take the hosts down."""
 DRAIN_S = 5.0
 """The seconds for which a stopping agent still reports results. The service sends orders without a
 reported result again, to the agent's successor."""

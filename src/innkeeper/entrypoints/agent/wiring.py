@@ -39,7 +39,7 @@ def run(options: Mapping[str, Any]) -> int:
             options["cert_file"],
             options["key_file"],
         )
-        # The file stays open, and so locked, until the agent ends.
+        # The file stays open until the agent ends, so that it stays locked.
         lock = _take_lock(state_dir)
     except Invalid as refusal:
         return report_failure("agent", refusal.message)

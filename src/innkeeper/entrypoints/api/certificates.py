@@ -43,7 +43,8 @@ class Certificates:
             if mark == self._mark:
                 return False
             self._mark = mark
-            # Load into a new context first: a mismatched key must not break the current context.
+            # Load into a new context first, because a mismatched key must not break the current
+            # context.
             _loaded(self._cert, self._key)
             _load(self.context, self._cert, self._key)
         except OSError as error:

@@ -36,8 +36,8 @@ from innkeeper.entrypoints.api.versioned_checks import Checks
 
 KIND = "call"
 TOKEN = "x-auth-token"  # noqa: S105 - a header's name
-"""The header with the token. All other headers are forwarded; the leader does not authenticate the
-call again."""
+"""The header with the token. All other headers are forwarded, because the leader does not
+authenticate the call again."""
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 

@@ -140,7 +140,7 @@ class _Server(uvicorn.Server):
         self._next_beat = asyncio.get_running_loop().call_later(BEAT_S, self._beat)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # Called before the server waits for requests in progress.
+        # The server calls this method before it waits for requests in progress.
         self._on_stop()
         await super().shutdown(sockets)
 

@@ -75,7 +75,7 @@ class Step:
 class VersionModule(Protocol):
     """A module in a ``versions/`` folder."""
 
-    # A read-only property, so that a module's tuple matches the protocol.
+    # The property is read-only, so that a module's tuple matches the protocol.
     @property
     def STEPS(self) -> Sequence[Step]:
         """The steps of the module's resource, in ascending order of their versions."""

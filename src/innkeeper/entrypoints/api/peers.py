@@ -65,7 +65,9 @@ def peer_of(
 def _warn_of_others(database: Database) -> None:
     """Log a warning if another process uses this database. The settings say that none does."""
     if another_leads(database):
-        LOG.warning("database_used_by_others", hint="Set database_is_shared = true everywhere.")
+        LOG.warning(
+            "database_used_by_others", hint="Set database_is_shared = true in all services."
+        )
 
 
 def _secret(

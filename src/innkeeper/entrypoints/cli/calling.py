@@ -27,7 +27,7 @@ class ApiClient(Protocol):
     """An API of the service, to which a command sends requests."""
 
     def request(self, url: str, method: str, **more: Any) -> Any:
-        """Send a request with the caller's token; returns responses of any status."""
+        """Send a request with the caller's token. Return the response, even if it is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class CatalogClient:
     service_type: str
 
     def request(self, url: str, method: str, **more: Any) -> Any:
-        """Send a request with the caller's token; returns responses of any status."""
+        """Send a request with the caller's token. Return the response, even if it is an error."""
         where = {
             "service_type": self.service_type,
             "interface": self.clients.interface,
@@ -58,7 +58,7 @@ class ComputeClient:
     client: Any
 
     def request(self, url: str, method: str, **more: Any) -> Any:
-        """Send a request with the caller's token; returns responses of any status."""
+        """Send a request with the caller's token. Return the response, even if it is an error."""
         return self.client.request(url, method, microversion=COMPUTE_MICROVERSION, **more)
 
 
@@ -127,7 +127,7 @@ def _raise_refusal(answer: Any) -> None:
 
 
 def _reservation_message(answer: Any) -> str | None:
-    """Return the message of the Reservation API, whose form of errors the SDK does not know.
+    """Return the message of an error of the Reservation API. The SDK does not know its form.
 
     Returns ``None`` if the error has another form.
     """

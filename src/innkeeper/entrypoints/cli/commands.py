@@ -23,7 +23,7 @@ LONG: Arguments = {"--long": {"action": "store_true", "help": "show more columns
 
 
 class ApiCommand(command.Command):
-    """A command that calls an API of the service. It takes ``arguments`` in their order."""
+    """A command that calls an API of the service. It has ``arguments``, in this order."""
 
     arguments: ClassVar[Arguments] = {}
 

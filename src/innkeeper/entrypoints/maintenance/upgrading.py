@@ -24,13 +24,13 @@ def check(database: Database, say: Say) -> int:
     found = look(database)
     current, newest = found.current, found.newest
     if current == newest:
-        say(f"The database is at revision {current}, and so is this program.\n")
+        say(f"The database and this program are at revision {current}.\n")
         return DONE
     if not found.is_known:
-        say(f"The database is at revision {current}, and this program knows {newest} at most.\n")
+        say(f"The database is at revision {current}, but this program knows only up to {newest}.\n")
         say("It can use the database.\n" if found.is_usable else "It cannot use the database.\n")
         return DONE if found.is_usable else UNUSABLE
-    say(f"The database is at revision {current or 'none'}, and this program at {newest}.\n")
+    say(f"The database is at revision {current or 'none'}, and this program needs {newest}.\n")
     _print_steps(found, say)
     return STEPS_LEFT
 

@@ -126,8 +126,8 @@ def _add_trees(command: argparse.ArgumentParser) -> None:
         "--merge",
         choices=MERGES,
         default=MERGES[0],
-        help="how a zone merges the offers of its children: all offers by weight, or always the "
-        f"best among the next offer of each child (default: {MERGES[0]})",
+        help="how a zone merges the offers of its children: by comparing all offers, or only the "
+        f"next offer of each child (default: {MERGES[0]})",
     )
     trees.add_argument(
         "--lag",

@@ -31,8 +31,8 @@ from innkeeper.terminal.progress import Advance, AttemptProgress
 class Contender:
     """A policy on the whole fleet, or on a tree of zones with the same hosts.
 
-    Trees weigh hosts with fixed scales. If ``has_fixed_scales`` is true, the whole fleet is also
-    weighed with these scales, so that the comparison with a tree shows only the effect of the tree.
+    Trees weigh hosts with fixed scales. If ``has_fixed_scales`` is true, the whole fleet is weighed
+    with the same scales, so that a comparison with a tree shows only the effect of the tree.
     """
 
     policy: SchedulingPolicy

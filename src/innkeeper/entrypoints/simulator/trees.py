@@ -41,7 +41,7 @@ def parse(texts: Sequence[str], deal: str = ROUND_ROBIN) -> tuple[SimulatedTree,
 def _tree(text: str, deal: str) -> SimulatedTree:
     if WIDTHS.fullmatch(text):
         widths = [whole_of(part) or 0 for part in text.split("x")]
-        # A tree of one zone is the zone itself.
+        # A tree of one zone has no child zones.
         return uniform(text, [] if widths == [1] else widths, deal)
     path = file_of(text)
     if path is None:

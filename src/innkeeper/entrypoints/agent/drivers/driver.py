@@ -95,4 +95,4 @@ class Driver(Protocol):
         """
 
     def close(self) -> None:
-        """Release all resources. No order follows."""
+        """Release all resources. No order follows this call."""

@@ -20,7 +20,7 @@ class FakeState:
     """A file with a row for each server on each host."""
 
     def __init__(self, folder: Path) -> None:
-        # Reentrant, because ``send`` calls other methods that lock.
+        # The lock is reentrant, because ``send`` calls other methods that lock.
         self._lock = threading.RLock()
         path = folder / STATE_FILE
         # SQLite gives its other files the permissions of this file.

@@ -68,7 +68,7 @@ def body_refusal(error: Any) -> str:
 
 def query_refusal(error: Any) -> str:
     """Return the message for a validation error in a request's query."""
-    # The path is the parameter's name and an index, because a parameter has a list of values.
+    # The path has the parameter's name and an index, because a parameter has a list of values.
     return _refusal(error, "query parameters", error.path[0] if error.path else None)
 
 

@@ -30,7 +30,7 @@ GRANT = f"{GRANTS}/{{role_id}}"
 
 _AUTH = (
     Route("GET", "", documents.choices, None, success=(300,)),
-    # With a trailing slash, because clients request this path with and without one.
+    # The path ends with a slash, because clients request it with and without a slash.
     Route("GET", "/v3/", documents.show, None),
     Route(
         "POST",

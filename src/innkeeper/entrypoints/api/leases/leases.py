@@ -57,7 +57,7 @@ def search_of(call: Call) -> LeaseSearch:
     status = call.last("status")
     known = {shown: each for each, shown in rendering.STATUSES.items()}
     if status is not None and status.upper() not in known:
-        raise Invalid(f"Malformed parameter status: one of {', '.join(known)}")
+        raise Invalid(f"Malformed parameter status: use one of {', '.join(known)}")
     since, until = call.last("start_date"), call.last("end_date")
     return LeaseSearch(
         call.last("name"),
@@ -78,7 +78,8 @@ async def index(call: Call) -> Answer:
             tx, project_id=project_id, after=call.last("marker"), limit=limit, wanted=wanted
         )
     )
-    # Check the policy once per owner: many leases have few owners, and each check takes time.
+    # Check the policy once per owner, because many leases have few owners, and each check takes
+    # time.
     owners = {each.project_id for each in found}
     owned = {each for each in owners if call.allows(GET, project_id=each)}
     text = await written_list(

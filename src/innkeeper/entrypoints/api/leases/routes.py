@@ -31,7 +31,7 @@ _AVAILABILITY = "/v1/availability"
 _QUOTAS = "/v1/quotas"
 _QUOTA = f"{_QUOTAS}/{{project_id}}"
 
-_GET_LEASES = Rule(f"{RULE}:get", PROJECT, "List a project's leases, and show one.")
+_GET_LEASES = Rule(f"{RULE}:get", PROJECT, "List and show a project's leases.")
 _DELETE_LEASE = Rule(f"{RULE}:delete", PROJECT_WRITER, "End a lease, or all leases of a series.")
 _ACCEPT = Rule(f"{RULE}:accept", PROJECT_WRITER, "Accept or decline a lease that was offered.")
 _GET_AVAILABILITY = Rule(availability.RULE, PROJECT)

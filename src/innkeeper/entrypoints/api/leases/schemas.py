@@ -37,8 +37,8 @@ UPDATE: Schema = {
     },
     "maxProperties": 32,
 }
-"""The schema of a changed lease. It allows any other properties; the module ``bodies`` rejects
-properties that cannot be changed."""
+"""The schema of a changed lease. It allows any other properties, because the module ``bodies``
+rejects properties that cannot be changed."""
 _HOST_NAME = {**_TEXT, "minLength": 1}
 ADD_HOST: Schema = {
     "type": "object",

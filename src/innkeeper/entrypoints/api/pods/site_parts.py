@@ -14,7 +14,7 @@ def clouds_of(call: Call) -> PodClouds:
     """
     clouds = call.site.pods
     if clouds is None:
-        raise NotFound("Pods need 'pods' in the setting apis.")
+        raise NotFound("To use pods, add 'pods' to the setting apis.")
     return clouds
 
 

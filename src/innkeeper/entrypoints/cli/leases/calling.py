@@ -58,7 +58,7 @@ def add_demand(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resource-type",
         metavar="TYPE",
-        help=f"{', '.join(RESOURCE_TYPES)}, or another type of the service; default: the first",
+        help=f"{', '.join(RESOURCE_TYPES)}, or another type of the service (default: the first)",
     )
     for name, (metavar, text) in OPTIONS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
@@ -80,7 +80,7 @@ def pairs(text: str) -> dict[str, str]:
         if not sign or not name:
             raise argparse.ArgumentTypeError(f"must be KEY=VALUE, not {each!r}")
         if name in QUERY_OWN:
-            raise argparse.ArgumentTypeError(f"{name} is no parameter of a reservation")
+            raise argparse.ArgumentTypeError(f"{name} is not a parameter of a reservation")
         if name in found:
             raise argparse.ArgumentTypeError(f"{name} is given twice")
         found[name] = value
@@ -137,5 +137,5 @@ def _intervals(found: Mapping[str, Any]) -> Iterator[tuple[datetime, datetime, i
 
 
 def moment(text: str) -> datetime:
-    """Return a date of the API, in UTC."""
+    """Parse a date of the API, which is in UTC."""
     return datetime.fromisoformat(text)

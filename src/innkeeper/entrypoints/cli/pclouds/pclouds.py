@@ -194,7 +194,7 @@ class _Consent(PcloudsCommand):
 
 
 class AcceptPcloud(_Consent):
-    """Let the project's servers that name no pcloud be placed on a pcloud."""
+    """Accept automatic placement on a pcloud, for servers that name no pcloud."""
 
     method = "PUT"
 

@@ -72,7 +72,7 @@ def _present_or_past_id(connection: Any, text: str) -> str:
 
 
 class ShowPcloudUsage(PcloudsCommand, command.Lister):
-    """Show the hours for which projects had whole hosts in a period, used or not."""
+    """Show the hours for which projects had whole hosts in a period."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(

@@ -107,7 +107,7 @@ RATIO = "allocation_ratio"
 
 
 def unlike(one: Inventory, other: Inventory) -> list[str]:
-    """Return the fields in which two inventories differ, within the precision of databases.
+    """Return the fields in which two inventories differ by more than the precision of databases.
 
     Some databases store ratios in single precision, so that 1.1 may be read as 1.10000002384.
     """

@@ -187,7 +187,8 @@ def _inventories(
     for uuid, provider in source.providers.items():
         there = target.providers.get(uuid)
         present: Inventories = {} if there is None else there.inventories
-        # Keep inventories from which consumers that only the target has have allocations.
+        # Keep inventories that consumers of the target use, if the source does not have these
+        # consumers.
         final = {**_only(present, held_by_others.get(uuid, ())), **provider.inventories}
         wide = {
             # An inventory that still has allocations cannot be removed yet.

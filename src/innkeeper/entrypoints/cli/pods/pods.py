@@ -159,7 +159,7 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
 
 
 def _given(parsed_args: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields that options name."""
+    """Return the fields of a pod that options set."""
     if parsed_args.no_tag and parsed_args.tag:
         raise osc_exceptions.CommandError("Give --tag or --no-tag, not both.")
     fields = [each[0] for each in (*TEXTS.values(), *LOGIN.values())]
@@ -171,7 +171,7 @@ def _given(parsed_args: argparse.Namespace) -> dict[str, Any]:
 
 
 def policy_of(parsed_args: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields that the options of :func:`add_policy` name."""
+    """Return the fields of a pod that the options of :func:`add_policy` set."""
     fields = [*(field for field, _ in NUMBERS.values()), "maintenance"]
     found = {field: getattr(parsed_args, field) for field in fields}
     found["headroom"] = amounts(parsed_args.headroom, "--headroom")

@@ -56,7 +56,7 @@ def load(path: Path) -> Workload:
         total += counts[-1]
         if total > SERVERS_MAX:
             raise row.error(f"more than {SERVERS_MAX} servers")
-        # A row without a batch is a batch of its own.
+        # A row without a batch is a separate batch.
         batch = row.text("batch") or len(batches)
         table.append(
             (

@@ -157,7 +157,8 @@ def _check_hints(call: Call, hints: Mapping[str, Any], project_id: str) -> None:
     if any(name in hints for name in FILTER_HINTS):
         call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
     if names_hosts(hints):
-        # Check this even if the filter is disabled: this code does not know the enabled filters.
+        # Check this even if the filter is disabled, because this code does not know the enabled
+        # filters.
         call.demand(FORCED_HOST, project_id=project_id)
 
 
@@ -242,7 +243,7 @@ def _definitions(call: Call, body: ServerCreateRequest) -> Definitions | None:
     try:
         told = _told_definitions(body.zone["definitions"])
     except (KeyError, msgspec.ValidationError, RecursionError) as error:
-        raise Invalid(f"The definitions are invalid: {error}.") from error
+        raise Invalid(f"The zone parent's definitions are invalid: {error}.") from error
     definitions.check(told, body.flavor.rpartition("/")[2], _image(body))
     return told
 

@@ -201,8 +201,8 @@ ZONE: Schema = closed(
     {
         "definitions": {"type": "object", "maxProperties": 8},
         "batch_id": BATCH,
-        # ``entry_bodies`` checks the items. A schema would be slow: checking a thousand items takes
-        # as long as placing five hundred servers.
+        # ``entry_bodies`` checks the items. A schema would be slow, because checking a thousand
+        # items takes as long as placing 500 servers.
         "entries": {"type": "array", "minItems": 1, "maxItems": ENTRIES_MAX},
         "servers": {"type": "array", "minItems": 1, "maxItems": ENTRIES_MAX},
         "is_numbered": {"type": "boolean"},

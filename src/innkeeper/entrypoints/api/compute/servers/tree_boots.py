@@ -54,7 +54,7 @@ async def build_entries(call: Call, zone: Mapping[str, Any], request: BootReques
     neighbours = call.site.neighbours
     rows, servers = zone.get("entries"), zone.get("servers")
     if neighbours is None or bool(rows) == bool(servers):
-        raise Invalid("A zone parent must send the entries of a plan, or the servers to place.")
+        raise Invalid("Send the entries of a build plan, or the servers to place.")
     if servers:
         placed = _placed(request, zone, ids_of(servers))
         outcomes = await neighbours.placer.place(tree_boot(call, placed))
@@ -72,9 +72,9 @@ def _placed(request: BootRequest, zone: Mapping[str, Any], ids: Sequence[ServerI
     Raises :class:`Invalid` for wrong ids, and for requests that need the entries of a build plan.
     """
     if len(set(ids)) < len(ids) or len(ids) != request.count_max:
-        raise Invalid("There must be max_count servers with different ids.")
+        raise Invalid("The number of servers must equal max_count, and their ids must differ.")
     if request.hints or request.availability_zone is not None or request.forced_host is not None:
-        raise Invalid("A request with hints, a zone or a host needs the entries of a plan.")
+        raise Invalid("With hints, a zone or a host, send the entries of a build plan.")
     return replace(
         request,
         server_ids=tuple(ids),

@@ -41,7 +41,7 @@ the prefix of the zone parent."""
 NUMBER_MAX = 2**63 - 1
 HOST = "host"
 NOT_BY_HOST = (
-    "Servers of several zones cannot be sorted by host, because no zone knows the hosts of another."
+    "Servers of several zones cannot be sorted by host, because a zone knows only its own hosts."
 )
 
 
@@ -97,7 +97,7 @@ async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
     position = None if after is None else _key(after)
     asked = await neighbours.lists.asked(question.project_id)
     if not HOST_FILTERS.isdisjoint(allowed_filters(call)):
-        # Do not ask the zones below, because no zone knows the hosts of another zone.
+        # Do not ask child zones, because no zone knows the hosts of another zone.
         asked = []
     if asked and any(column == HOST for column, _ in selected.sort):
         raise Invalid(NOT_BY_HOST)

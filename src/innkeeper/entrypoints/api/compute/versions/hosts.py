@@ -85,7 +85,7 @@ STEPS = (
     closed_queries(("GET", SERVICES)),
     Step(
         Version(2, 75),
-        "A hypervisor without servers shows an empty list.",
+        "A hypervisor without servers shows an empty list of servers.",
         edges((*LISTS, ("GET", ONE)), down=_no_empty_lists),
     ),
     Step(

@@ -196,7 +196,7 @@ STEPS = (
     ),
     Step(
         Version(2, 91),
-        "A server can be unshelved to a given host, or unpinned from its zone.",
+        "A server can be unshelved to a given host. Its pin to a zone can be removed.",
         acted(body_before=_with({"unshelve": UNSHELVE_INTO_ZONE})),
     ),
     Step(

@@ -48,7 +48,7 @@ def _refuse_repeated_member_of(call: Call) -> None:
 
 def _refuse_forbidden_aggregates(call: Call) -> None:
     for suffix, values in by_suffix(call.query, "member_of"):
-        # Parse first: a malformed value has the same error at every version.
+        # Parse first, so that a malformed value has the same error at every version.
         _, forbidden = parse_member_of(values)
         if forbidden:
             raise Invalid(

@@ -94,7 +94,7 @@ async def answered(call: Call, kind: str) -> Answer:
     assert door is not None, "only a door forwards"
     path = call.route.path
     if path.endswith(NOT_SERVED):
-        raise Invalid("The door does not serve this.")
+        raise Invalid("A service in front of pods does not support this request.")
     request = _request(call, kind)
     if kind == PLACE:
         return await places.answered(call, door, request)

@@ -31,7 +31,7 @@ _PARTS = (
 
 async def _forwarded(_: Call) -> Answer:
     """Forward the request to the pod of the server."""
-    raise Invalid("Only a door serves this.")
+    raise Invalid("Only a service in front of pods supports this request.")
 
 
 DOOR_ROUTES = tuple(
