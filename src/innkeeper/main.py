@@ -1,4 +1,7 @@
-"""The program's entry point, which parses the command line. The module ``commands`` executes it."""
+"""The program's entry point, which parses the command line.
+
+The module ``commands`` runs the command.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 class AsgiRequest:
     """One HTTP request. ``params`` has the values of the path's parameters, by name.
 
-    ``receive`` returns the events of the body. Source: the ASGI specification, version 3.
+    ``receive`` returns the events of the body. The ASGI specification, version 3, defines these
+    events.
     """
 
     __slots__ = ("headers", "method", "params", "receive", "scope")

@@ -1,4 +1,4 @@
-"""Converts errors to HTTP statuses, and to the form of each API.
+"""Converts errors to HTTP statuses and to the form of each API.
 
 Always true: the answer to an unexpected error contains only a generic message and the request's id.
 Every error that is not a :class:`Refusal` is unexpected.

@@ -1,4 +1,4 @@
-"""Forwards requests for servers that are in child zones.
+"""Forwards requests for servers that are in zones below this zone.
 
 Always true: the caller's rights are checked before a request is forwarded. A server of another
 project gets the same answer as a missing server.
@@ -19,9 +19,9 @@ VERSION = "/v2.1"
 
 
 async def forwarded(call: Call, target: str, raw_body: bytes) -> Answer | None:
-    """Forward a request to the child zone that has the server, and return the answer.
+    """Forward a request for a server in a zone below this zone, and return the answer.
 
-    Returns ``None`` if no child zone has the server, or if the caller may not access it.
+    Returns ``None`` if no such zone has the server, or if the caller may not access it.
 
     ``target`` has the client's path and query, without the prefix of the API.
     """

@@ -4,8 +4,8 @@ Always true: the process that received a request does all checks of the request.
 carries out the request, with the same handler, and returns the whole answer. So the writes of all
 processes run in the leader's writer thread, where they share commits.
 
-If the leader did not answer a request, the request may have been carried out. A boot is then
-repeated. This is safe, because the ids of the servers are chosen before the first attempt, and a
+If the leader did not answer a request, the request may have been carried out. In this case, a boot
+is repeated. This is safe, because the ids of the servers are chosen before the first attempt, and a
 repeated boot first looks up these ids. Any other request gets a 503, which says that the request
 may have been carried out.
 """

@@ -1,4 +1,4 @@
-"""The ASGI server: its port, its heartbeat and its shutdown."""
+"""The ASGI server, with its port, its heartbeat and its shutdown."""
 
 from __future__ import annotations
 

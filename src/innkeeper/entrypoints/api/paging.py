@@ -1,4 +1,4 @@
-"""Pages of a list: their size, and the link to the next page."""
+"""The size of a list's pages, and the link to the next page."""
 
 from __future__ import annotations
 

@@ -164,8 +164,7 @@ def each_of(
 ) -> tuple[list[Any], int]:
     """Apply ``act`` to each name. Returns the answers and the number of failures.
 
-    Each failure is logged. If there is only a single name, its :class:`CommandError` is raised
-    instead.
+    Each failure is logged. If there is only one name, the :class:`CommandError` is raised instead.
     """
     if len(names) == 1:
         return [act(names[0])], 0

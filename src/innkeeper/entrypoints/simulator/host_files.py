@@ -1,4 +1,4 @@
-"""Reads hosts from a file, which may be TOML, CSV, the nodes of the GPU trace or a recording."""
+"""Reads hosts from a file. The file may be TOML, CSV, the nodes of the GPU trace or a recording."""
 
 from __future__ import annotations
 

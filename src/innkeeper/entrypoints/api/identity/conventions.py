@@ -1,4 +1,4 @@
-"""Helpers for the resources of the Identity API: links, lists, booleans and the domain."""
+"""Functions that the handlers of the Identity API share."""
 
 from __future__ import annotations
 

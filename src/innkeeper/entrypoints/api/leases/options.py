@@ -1,4 +1,4 @@
-"""Reads the options of a lease: sharing, a new owner, and an early end."""
+"""Reads the options of a lease, which are its sharing, a new owner, and an early end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Resource properties: the names of capabilities that requirements of reservations may use."""
+"""Handlers of resource properties, which are names of capabilities.
+
+Requirements of reservations may use these names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Reservation API: its routes, their policy rules, and the API as a whole.
+"""The Reservation API, with its routes and their policy rules.
 
 The rules have Blazar's names.
 """

@@ -1,4 +1,4 @@
-"""Helpers for the handlers of host flavors and pclouds: contexts, access checks and times."""
+"""Functions that the handlers of host flavors and pclouds share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handlers of ``/resource_providers``: the providers, their aggregates and their usages."""
+"""Handlers of ``/resource_providers``, which show providers, their aggregates and their usages."""
 
 from __future__ import annotations
 

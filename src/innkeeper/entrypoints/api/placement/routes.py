@@ -1,4 +1,4 @@
-"""The Placement API: its routes, their policy rules, and the API as a whole."""
+"""The Placement API, with its routes and their policy rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""These handlers serve zone parents that have servers in this zone or its child zones."""
+"""These handlers serve zone parents that have servers in this zone or in zones below it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ async def undo(call: Call) -> Answer:
 
 
 async def existing(call: Call) -> Answer:
-    """Show the servers of a zone parent that exist in this zone or its child zones."""
+    """Show the servers of a zone parent that exist in this zone or in zones below it."""
     neighbours, hop = serving_parents(call)
     found = await neighbours.parents.existing(hop.parent, call.body["servers"])
     return Answer(200, {"servers": [_shown(each) for each in found]})
 
 
 async def page(call: Call) -> Answer:
-    """List the servers of a zone parent in this zone and its child zones, in pages."""
+    """List the servers of a zone parent in this zone and in zones below it, in pages."""
     neighbours, hop = serving_parents(call)
     marker = call.last("marker")
     found = await neighbours.parents.page(hop.parent, marker, PAGE)

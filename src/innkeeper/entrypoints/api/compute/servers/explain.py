@@ -74,7 +74,7 @@ def _tree(call: Call) -> ZoneTree | None:
 async def _of_tree(
     call: Call, tree: ZoneTree, request: BootRequest, explained: Explained
 ) -> Answer:
-    """Explain a boot that may use this zone and its child zones, for a user or a zone parent."""
+    """Explain a boot that may use this zone and zones below it, for a user or a zone parent."""
     boot = tree_boot(call, request)
     below = tree.below(boot.hop, tree.parts.zoning.zone_select_timeout_s)
     own = [

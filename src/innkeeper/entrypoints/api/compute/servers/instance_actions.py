@@ -1,4 +1,4 @@
-"""These handlers show instance actions: the history of actions on a server, with their events."""
+"""These handlers show instance actions, which are a server's history, with their events."""
 
 from __future__ import annotations
 

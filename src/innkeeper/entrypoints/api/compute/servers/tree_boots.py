@@ -1,4 +1,4 @@
-"""Carries out ``POST /servers`` in this zone or its child zones, for users and zone parents."""
+"""Carries out ``POST /servers`` in this zone or zones below it, for users and zone parents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tree_boot(call: Call, request: BootRequest) -> TreeBoot:
 
 
 async def booted(call: Call, body: ServerCreateRequest, request: BootRequest) -> Booted:
-    """Boot servers in this zone, and in its child zones if there are any.
+    """Boot servers in this zone, and in the zones below it if there are any.
 
     Servers with volumes are booted in this zone, because their volumes are in this zone's pools.
     """

@@ -72,7 +72,7 @@ class TreePage:
 
 
 def is_for_tree(call: Call) -> bool:
-    """Return whether a list is for a zone parent, or may have servers of child zones.
+    """Return whether a list is for a zone parent, or may have servers of zones below this zone.
 
     Raises :class:`Invalid` if a user sends a parameter that is only for zone parents.
     """
@@ -85,7 +85,7 @@ def is_for_tree(call: Call) -> bool:
 
 
 async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
-    """Return a page of servers of this zone and its child zones."""
+    """Return a page of servers of this zone and the zones below it."""
     neighbours = call.site.neighbours
     assert neighbours is not None, "the list is for a tree"
     question = _question(call, selected, place)
@@ -141,7 +141,7 @@ async def key_of(
     question: ListQuestion | None = None,
     place: str = "servers",
 ) -> str | None:
-    """Return the sort key of a server in this zone or a child zone, as JSON.
+    """Return the sort key of a server in this zone or a zone below it, as JSON.
 
     Returns ``None`` if the caller cannot see such a server.
     """
