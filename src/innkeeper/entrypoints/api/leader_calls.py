@@ -55,7 +55,7 @@ class ForwardedContext(msgspec.Struct, array_like=True, frozen=True):
 
 
 class ForwardedCall(msgspec.Struct, array_like=True, frozen=True):
-    """A :class:`Call` as plain data. ``template`` is the path of its route."""
+    """A :class:`Call` as plain data. ``template`` is the path of the call's route."""
 
     api: str
     template: str
@@ -91,11 +91,12 @@ decoded: Callable[[bytes], ForwardedCall] = _CALLS.decode
 async def forwarded(leadership: Leadership, call: Call) -> Answer | None:
     """Return the leader's answer to a call, or ``None`` if this process must carry it out.
 
-    Reading calls and calls of zone parents are carried out in this process.
+    Some calls are always carried out in this process, such as calls that only read.
 
-    If the leader does not answer a boot, the boot is sent again, at most ``FORWARDS_MAX`` times in
-    total. After the last attempt, this process must carry it out. Raises :class:`Unanswered` if the
-    leader does not answer another call, or if the attempts take too long.
+    If the leader does not answer a boot whose server ids are chosen, the boot is sent again, at
+    most ``FORWARDS_MAX`` times in total. After the last attempt, this process must carry it out.
+    Raises :class:`Unanswered` if the leader does not answer another call, or if the attempts take
+    too long.
     """
     route = call.route
     stays = route.method in READING or route.is_read or route.takes_stream or route.rule is None

@@ -180,8 +180,8 @@ class Rule:
 class Route:
     """One method of one path. ``path`` is relative to the API's prefix.
 
-    - ``rule`` must allow the call before its body is read. ``None`` makes the route open: it needs
-      no token.
+    - ``rule`` must allow the call before its body is read. If it is ``None``, the route is open,
+      and needs no token.
     - ``summary`` is for the reference pages. Its default is the first paragraph of the handler's
       docstring.
     - ``body`` and ``query`` are the newest version's schemas. If there is no body schema, the body
@@ -191,16 +191,16 @@ class Route:
       ``None`` for bodies that must be validated. It is used for the newest version. If
       ``decode_since`` is set, it is also used for older versions since this version.
     - ``media_types`` are the accepted types of the body.
-    - ``takes_stream`` passes the handler an iterator over the body. The handler must not keep the
+    - If ``takes_stream`` is true, the handler gets an iterator over the body, and must not keep the
       whole body in memory.
     - ``answers`` is the media type of answers. A client that does not accept it gets a 406.
-    - ``success`` are the statuses of successful answers.
+    - ``success`` has the statuses of successful answers.
     - ``body_bytes_max`` lowers the body limit of the settings, for open routes.
     - ``policy_parameters`` are query parameters that become attributes of the rule's target.
     - ``subject`` raises errors that take precedence over errors in the body.
     - ``rule_of_body`` returns the name of a second rule, which the handler checks for this body.
     - If ``is_refused_before`` is true, versions before ``since`` get a 405 instead of a 404.
-    - ``is_read`` marks a route that writes nothing, although its method is not ``GET``.
+    - ``is_read`` is true if the route writes nothing, although its method is not ``GET``.
     - ``new_ids`` chooses the ids of the resources that a call creates, before the call is forwarded
       to the leader. If the leader does not answer, the call is repeated with the same ids, so the
       handler must first look up resources with these ids. For a call that must not be repeated,
@@ -284,15 +284,17 @@ class Api:
       names there.
     - ``catalog_path``, such as ``/v3``, follows the prefix in the catalog's address.
     - ``body_refusal`` and ``query_refusal`` return the messages for schema violations.
-    - ``has_single_query_values`` checks only the last value of a repeated query parameter.
-    - ``takes_whole_floats`` accepts ``8.0`` as ``8`` in a body.
-    - ``has_most_telling_complaints`` reports the most relevant schema violation instead of the
-      first one.
-    - ``has_exact_slashes`` answers 404 to a path with a trailing slash.
-    - ``needs_project`` rejects tokens without a project, except those of administrators.
-    - ``takes_json_suffix`` accepts each path with ``.json`` at its end, too.
-    - ``takes_project_in_path`` accepts each path with the id of the caller's project after its
-      first part, too.
+    - If ``has_single_query_values`` is true, only the last value of a repeated query parameter is
+      checked.
+    - If ``takes_whole_floats`` is true, ``8.0`` in a body is accepted as ``8``.
+    - If ``has_most_telling_complaints`` is true, errors report the most relevant schema violation
+      instead of the first one.
+    - If ``has_exact_slashes`` is true, a path with a trailing slash gets a 404.
+    - If ``needs_project`` is true, tokens without a project are rejected, except those of
+      administrators.
+    - If ``takes_json_suffix`` is true, each path is also accepted with ``.json`` at its end.
+    - If ``takes_project_in_path`` is true, each path is also accepted with the id of the caller's
+      project after its first part.
     """
 
     name: str

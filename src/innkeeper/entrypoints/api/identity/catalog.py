@@ -32,7 +32,7 @@ def _address(call: Call, endpoint: Endpoint) -> dict[str, Any]:
 
 
 def whole(call: Call) -> list[dict[str, Any]]:
-    """Return the service catalog, as tokens contain it."""
+    """Return the service catalog in the format of tokens."""
     endpoints = _endpoints(call)
     return [
         {

@@ -29,7 +29,7 @@ class CandidateOptions:
 
 
 def view(found: FoundCandidates) -> dict[str, Any]:
-    """Return candidates and summaries as the API shows them."""
+    """Return the JSON value of allocation candidates and the summaries of their providers."""
     return {
         "allocation_requests": [
             {

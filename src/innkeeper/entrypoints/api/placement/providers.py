@@ -27,7 +27,7 @@ class ProviderOptions:
 
 
 def view(provider: Provider, mount: str) -> dict[str, Any]:
-    """Return a provider as the API shows it."""
+    """Return the JSON value of a provider."""
     own = f"{mount}/resource_providers/{provider.uuid}"
     links = [{"rel": "self", "href": own}]
     links += [{"rel": name, "href": f"{own}/{name}"} for name in LINKS]

@@ -112,7 +112,7 @@ def _marker(tx: Tx, text: str) -> int:
 
 
 def shown(binding: PodBinding) -> dict[str, Any]:
-    """Return a binding as answers show it."""
+    """Return the JSON value of a binding."""
     return {
         "id": binding.uuid,
         "tenant_id": binding.project_id,

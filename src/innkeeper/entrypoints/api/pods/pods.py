@@ -222,7 +222,7 @@ def state_of(pod: Pod) -> str:
 
 
 def shown(pod: Pod) -> dict[str, Any]:
-    """Return a pod as answers show it, without its password."""
+    """Return the JSON value of a pod, without its password."""
     health = pod.health
     return {
         "pod_id": pod.uuid,

@@ -1,4 +1,4 @@
-"""Formats volumes as the newest version of the Block Storage API shows them.
+"""Formats volumes for answers of the newest version of the Block Storage API.
 
 Always true: only administrators see a volume's pool. Answers of older versions have fewer fields,
 but no additional ones.

@@ -123,7 +123,7 @@ async def _reached(call: Call, api_url: str, username: str, password: str) -> Re
 
 
 def _shown(child: ChildZone) -> dict[str, Any]:
-    """Return a child zone as lists without details show it."""
+    """Return the JSON value of a child zone in a list without details."""
     return {
         "id": child.uuid,
         "name": child.name,

@@ -51,7 +51,7 @@ async def create(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Change the roles and limits of a zone parent.
+    """Change the rights and limits of a zone parent.
 
     If ``new_password`` is set, replace its password.
     """

@@ -122,7 +122,10 @@ def intervals(
 
 
 def present(asking: ReservationCommand, query: Mapping[str, Any]) -> datetime:
-    """Return the service's current time, which is the start of the first interval."""
+    """Return the service's current time.
+
+    Without a start date, the first interval begins at this time.
+    """
     return next(_intervals(_availability(asking, query)))[0]
 
 

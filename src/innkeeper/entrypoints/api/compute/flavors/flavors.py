@@ -80,7 +80,7 @@ def visible(tx: Tx, call: Call) -> Flavor:
 
 
 def shown(call: Call, flavor: Flavor) -> dict[str, Any]:
-    """Return a flavor as the API shows it."""
+    """Return the JSON value of a flavor."""
     body: dict[str, Any] = {
         "id": flavor.flavor_id,
         "name": flavor.name,

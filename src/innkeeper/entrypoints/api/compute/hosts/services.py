@@ -146,7 +146,7 @@ def row_of(text: str) -> int | None:
 
 
 def state(call: Call, host: Host) -> dict[str, str]:
-    """Return a host's state and status as the API shows them."""
+    """Return the state and the status that the API shows for a host."""
     is_up = host.is_up(call.now, call.site.settings.computing.service_down_time_s)
     return {
         "state": "up" if is_up else "down",

@@ -1,4 +1,4 @@
-"""This module formats servers as the newest version of the Compute API shows them.
+"""This module formats servers for answers of the newest version of the Compute API.
 
 Always true: only administrators see a server's host and the host's state. Answers of older versions
 have fewer fields, but no additional ones.
@@ -73,8 +73,8 @@ def full(
 ) -> dict[str, Any]:
     """Return the JSON value of a server in a list with details.
 
-    The value has only the fields in ``seen``. If ``seen`` is ``None``, policy decides about the
-    fields.
+    ``seen`` has the optional fields that the caller may see. If ``seen`` is ``None``, policy
+    decides about these fields.
     """
     seen = seen or SeenFields.of(call, server.project_id)
     home = homes.get(server.host or "")
