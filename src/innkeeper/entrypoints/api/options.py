@@ -1,4 +1,4 @@
-"""Options of a request, for older behavior that no body or query of the newest version requests.
+"""Options of a request. They select older behavior that the newest version cannot express.
 
 A resource with options has a frozen dataclass in the module of its handlers, such as
 ``MoveOptions``. The defaults of its fields select the newest version's behavior. A microversion's

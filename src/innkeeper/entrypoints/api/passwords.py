@@ -31,7 +31,10 @@ FULL = "Too many logins are waiting. Please try again later."
 
 @dataclass(slots=True)
 class _Turn:
-    """The lock for attempts as one user from one source, and the number of its users."""
+    """A lock for login attempts as one user from one source.
+
+    ``users`` counts the tasks that use it.
+    """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0

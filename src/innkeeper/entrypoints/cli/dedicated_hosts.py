@@ -1,4 +1,6 @@
-"""``openstack server dedicated hosts ...`` chooses hosts on which a shelved server is unshelved.
+"""The commands ``openstack server dedicated hosts ...`` choose hosts for a shelved server.
+
+The server is unshelved on one of these hosts.
 
 Always true: names are sent as they are typed. The service looks up the names for the server's
 project, which may differ from the caller's project.

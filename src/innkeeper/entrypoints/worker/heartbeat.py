@@ -1,4 +1,4 @@
-"""A worker's heartbeats to its supervisor. One is sent every second.
+"""Sends a worker's heartbeat to its supervisor every second.
 
 Always true: the event loop itself sends the heartbeats, so a blocked event loop or a stopped
 process sends none. Each heartbeat also reports whether the writer thread makes progress.

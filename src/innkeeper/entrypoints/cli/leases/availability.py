@@ -1,4 +1,4 @@
-"""``openstack reservation availability|calendar`` show when hosts or slots are free."""
+"""The commands ``openstack reservation availability|calendar``, which show free hosts or slots."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def _shapes(path: Path) -> tuple[ServerShape, ...]:
 
 
 def _middles(path: Path) -> dict[int, float]:
-    """Return the middle of each bin, which is between its shortest and its longest duration."""
+    """Return the duration in the middle of each bin."""
     bounds: dict[int, tuple[float, float]] = {}
     for number, text in lines_of(path):
         match = INTERVAL.fullmatch(text)

@@ -2,7 +2,8 @@
 
 This is the stored status of the server, or a status for its task in progress.
 
-Always true: a list filtered by a status has exactly the servers that show that status.
+Always true: a list that is filtered by a status has exactly the servers with this status in the
+API.
 """
 
 from __future__ import annotations
