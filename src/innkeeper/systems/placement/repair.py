@@ -1,8 +1,8 @@
 """Repair the findings of the audit of providers and allocations.
 
-Always true: each function gets the keys of findings and checks these findings again in its own
-transaction. The function repairs the findings that still exist, and returns a text about each
-repair. No function repairs doubtful cases or deletes allocations.
+Always true: each function gets the keys of findings, and checks the findings again in its own
+transaction. The function repairs the findings that still exist, and returns one line of text per
+repair. No function deletes allocations.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def adopt(
 ) -> list[str]:
     """Create the missing consumers of allocations.
 
-    ``owners`` has the project, user and type of consumers by uuid. Other consumers get no project.
+    ``owners`` has the project, user and type of each consumer, by uuid. If a consumer is not in
+    ``owners``, it gets no project.
     """
     done = []
     for uuid, count in audit.without_consumer(tx, keys):
@@ -65,7 +66,7 @@ def remove_idle(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Set the roots of providers to their topmost ancestors.
+    """Set the root of each provider to the provider's topmost ancestor.
 
     Providers whose parents form a cycle are left out.
     """
@@ -105,4 +106,4 @@ def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 REPAIRS = {IDLE_CONSUMER.kind: remove_idle, WRONG_ROOT.kind: write_roots, UNTOLD.kind: tell_again}
-"""The repairs by kind of finding, except :func:`adopt`, which needs the owners of the consumers."""
+"""The repairs by kind of finding. :func:`adopt` is not here, because it takes one more argument."""

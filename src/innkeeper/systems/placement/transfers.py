@@ -58,7 +58,7 @@ def held(tx: Tx, uuid: ConsumerUuid) -> Amounts:
 
 
 def transfer(tx: Tx, giver: TransferSide, taker: TransferSide, now: datetime) -> None:
-    """Replace the taker's allocations with the giver's. Afterwards, the giver has no allocations.
+    """Replace the taker's allocations with the giver's, and remove those of the giver.
 
     Raises :class:`Overtaken` if another writer was faster.
     """
@@ -77,7 +77,7 @@ def swap(tx: Tx, one: TransferSide, other: TransferSide, now: datetime) -> None:
 
 
 def claim_beside(tx: Tx, side: TransferSide, amounts: Amounts, now: datetime) -> None:
-    """Claim amounts for a consumer without allocations.
+    """Claim amounts for a consumer that has no allocations yet.
 
     Raises the errors of :func:`claims.replace`.
     """
