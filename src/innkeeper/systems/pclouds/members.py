@@ -1,4 +1,4 @@
-"""Functions that are shared by all operations that add a host to a pcloud or remove it.
+"""Functions for all operations that add a host to a pcloud or remove a host from it.
 
 Always true: when a host joins or leaves a pcloud, the dedication and ratios in the host's row
 change in the same transaction. Decisions read only the host's row.
@@ -23,7 +23,7 @@ from innkeeper.systems.pclouds.context import PcloudContext
 
 
 def host_of(tx: Tx, host_id: int) -> Host:
-    """Return the machine of a pcloud's host."""
+    """Return the machine with this row id, which is a host of a pcloud."""
     found = hosts.by_row(tx, host_id)
     assert found is not None, "a host in a pool is not forgotten"
     return found
@@ -79,7 +79,7 @@ def join(
 
 
 def begin_billing(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: datetime) -> None:
-    """Begin billing periods for some hosts of a pcloud. The pcloud's owner pays for them."""
+    """Begin billing periods for some hosts of a pcloud, at the expense of the pcloud's owner."""
     rows = [
         {
             "pcloud_uuid": pcloud.uuid,
@@ -96,7 +96,10 @@ def begin_billing(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: date
 
 
 def leave(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
-    """Remove an empty host from a pcloud. The host is free again, and gets the agent's ratios."""
+    """Remove an empty host from a pcloud.
+
+    The host is free again. Its ratios are those that its agent reports.
+    """
     host = host_of(tx, member.host_id)
     pcloud_hosts.end_billing(tx, [host.id], now)
     pcloud_hosts.remove(tx, host.id)
