@@ -43,13 +43,13 @@ def usable(table: HostTable, context: LeaseContext) -> Mask:
 
 
 def empty(table: HostTable) -> Mask:
-    """Return a mask: True where a host of the freepool is not in use now."""
+    """Return a mask: True where a host of the freepool has no active reservation or allocation."""
     rows = table.calendar_rows()
     codes = table.dedications.codes([FREEPOOL])
     free: Mask = np.isin(table.dedication_codes[rows], codes)
     for used in table.used.values():
-        # The columns of classes that no host has are read-only zeros. There may be thousands of
-        # them.
+        # If no host has a class, its column is a read-only zero column. There may be thousands of
+        # such columns.
         if used.flags.writeable:
             free &= used[rows] == 0
     return free
@@ -59,10 +59,10 @@ def empty(table: HostTable) -> Mask:
 class Changed:
     """The present state of a lease that is being changed.
 
-    ``reservations`` are row ids. The hosts and slots that these reservations hold count as free.
-    ``kept`` has the present units of each demand, by row of the calendar. A unit is a whole host or
-    a slot. If ``must_keep`` is True for a demand, all present units of the demand are kept. The
-    rows in ``avoided`` are not chosen.
+    ``reservations`` are row ids. The hosts and slots of these reservations count as free. ``kept``
+    has the present units of each demand, by row of the calendar. A unit is a whole host or a slot.
+    If ``must_keep`` is True for a demand, all present units of the demand are kept. The rows in
+    ``avoided`` are not chosen.
     """
 
     reservations: Collection[int] = ()
@@ -113,9 +113,9 @@ def are_free(
 ) -> bool:
     """Return True if a lease can keep its hosts in a window.
 
-    The hosts must stay in the freepool, and no other lease may need them. ``rows`` has rows of the
-    calendar. Its value is True if the lease holds the host whole. What the reservations in
-    ``ignored`` hold counts as free.
+    The hosts must stay in the freepool, and no other lease may need them. The keys of ``rows`` are
+    rows of the calendar. A value is True if the lease holds the whole host. The hosts and slots of
+    the reservations in ``ignored`` count as free.
     """
     calendar, cleaning = table.calendar, context.cleaning // _MICROSECOND
     start, end = micros(window.start), micros(window.end)
@@ -150,9 +150,9 @@ def claim(
 ) -> None:
     """Advance the generations of chosen hosts, and check in the database that the units fit.
 
-    Raises :class:`Overtaken` if the units do not fit, because another writer was faster. Both
-    writers advance the generation before they check. So the second writer waits for the first, and
-    then sees the holds of the first.
+    Raises :class:`Overtaken` if the units no longer fit, because another writer was faster. Each
+    writer advances the generation before the check. So the second writer waits for the first
+    writer, and then sees the holds of the first writer.
     """
     ids = sorted({each.provider_id for some in chosen for each in some})
     if not ids:
@@ -165,7 +165,7 @@ def claim(
     stored.replace_all(freepool.for_calendar(tx, ids), held)
     if len(stored.hosts) < len(ids) or not _suit(stored, demands, chosen, window, own):
         raise Overtaken("A chosen host was changed or left the freepool at the same time.")
-    # Integers are compared here, because a datetime cannot represent the last date plus the
+    # The times are compared as integers, because a datetime cannot represent the last date plus the
     # cleaning time.
     cleaning = context.cleaning // _MICROSECOND
     use = timeline.use(stored, micros(window.start) - cleaning, micros(window.end) + cleaning)
