@@ -25,7 +25,7 @@ def hash_of(password: str) -> str:
 def verify(password_hash: str | None, password: str) -> bool:
     """Return True if a password matches a hash.
 
-    If the hash is ``None``, the result is False after the same time.
+    A hash of ``None`` never matches, and the check takes equally long.
     """
     try:
         _HASHER.verify(password_hash or _NOBODYS_HASH, password)

@@ -29,7 +29,7 @@ def names_with_implied(names: Iterable[str]) -> frozenset[str]:
 
 
 def with_implied(tx: Tx, given: Iterable[Role]) -> tuple[Role, ...]:
-    """Return these roles, and the roles that they imply and that exist."""
+    """Return these roles, and all existing roles that they imply."""
     roles = tuple(given)
     names = {role.name for role in roles}
     missing = names_with_implied(names) - names

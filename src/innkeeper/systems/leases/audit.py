@@ -85,7 +85,7 @@ def _guests(tx: Tx) -> set[ServerId]:
 
 
 def _overlaps(tx: Tx) -> Iterator[Finding]:
-    """Find hosts of which leases hold more than the capacity at some time."""
+    """Find the hosts whose holds exceed the capacity at some time."""
     by_host: dict[int, list[HeldWindow]] = {}
     for each in holds.windows(tx, None):
         by_host.setdefault(each.provider_id, []).append(each)

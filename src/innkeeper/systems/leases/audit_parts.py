@@ -225,7 +225,7 @@ def create_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def begin_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Let the service complete the starts and ends of leases that are marked as done too early."""
+    """Let the service complete starts and ends of leases that were marked as done too early."""
     done = []
     for uuid, kind in audit_parts_rows.unfinished(tx):
         lease = leases.by_uuid(tx, uuid)

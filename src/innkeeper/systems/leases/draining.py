@@ -1,4 +1,4 @@
-"""Remove hosts from the freepool when they are due to leave and empty."""
+"""Remove hosts that are due to leave the freepool, as soon as they are empty."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def carry_out(tx: Tx, uuid: str, context: LeaseContext) -> int:
 def go_on(tx: Tx, uuid: str, context: LeaseContext) -> Lease:
     """Carry out the due events of a lease that was just changed.
 
-    If the lease has begun, it also gets its new hosts.
+    If the lease has begun, new hosts are handed over too.
     """
     lease = leases.by_uuid(tx, uuid)
     assert lease is not None, "the lease was just changed"

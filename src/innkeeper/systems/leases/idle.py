@@ -27,7 +27,7 @@ LEASES_AT_ONCE = 500
 class IdleCheck:
     """The leases to end, and the row after which the next check continues.
 
-    Row 0 means that the next check begins again.
+    Row 0 means that the next check begins at the first lease.
     """
 
     expired: tuple[str, ...]

@@ -40,7 +40,7 @@ def defaults(leasing: Leasing) -> LeaseLimits:
 
 
 def of_project(tx: Tx, project_id: str, leasing: Leasing) -> LeaseLimits:
-    """Return the limits of a project, with the defaults for limits that it does not have."""
+    """Return the limits of a project: its own limits, and the defaults for all others."""
     own = quotas.of_project(tx, project_id)
     known = {name: limit for name, limit in own.items() if name in lease_limits.NAMES}
     return replace(defaults(leasing), **known)
@@ -100,7 +100,7 @@ def demand_duration(
 
 @contextmanager
 def kept(tx: Tx, lease: Lease, window: Window, context: LeaseContext) -> Iterator[None]:
-    """Check the limits of a lease while the body of the ``with`` statement changes the lease.
+    """Check the limits of a lease that the body of the ``with`` statement changes.
 
     ``window`` is the lease's new window. Raises the errors of :func:`demand_duration` and
     :func:`demand`.
@@ -120,7 +120,7 @@ def _reserved_by(tx: Tx, lease: Lease) -> list[ReservedUnits]:
 def demand(
     tx: Tx, lease: Lease, context: LeaseContext, before: Sequence[ReservedUnits] | None = None
 ) -> None:
-    """Raise :class:`QuotaExceeded` if a lease exceeds a quota with its holds.
+    """Raise :class:`QuotaExceeded` if a lease and its holds exceed a quota.
 
     The lease and its holds are already written. ``before`` is the lease's usage before a change, or
     ``None`` if the lease is new to the project. Only increases are checked.

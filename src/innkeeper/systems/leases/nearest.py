@@ -2,7 +2,7 @@
 
 Always true: the lease fits into the present calendar with each result. Quotas are not considered.
 
-May be false: that nothing fits if a search finds nothing. The searches are bounded.
+The searches are bounded. So the lease may fit even if a search finds nothing.
 """
 
 from __future__ import annotations

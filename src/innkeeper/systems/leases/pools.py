@@ -27,7 +27,10 @@ def uuid_of(reservation: str) -> str:
 
 
 def enter_freepool(tx: Tx, some: Sequence[Host], name: str, now: datetime) -> None:
-    """Add hosts to the freepool's aggregate. If it is missing, create it with this name."""
+    """Add hosts to the freepool's aggregate.
+
+    If the aggregate is missing, it is created with this name.
+    """
     row = owned_aggregates.by_uuid(tx, FREEPOOL_UUID)
     if row is None:
         if owned_aggregates.is_name_taken(tx, name):
@@ -47,7 +50,7 @@ def leave_freepool(tx: Tx, some: Sequence[Host], now: datetime) -> None:
 
 
 def create(tx: Tx, lease: Lease, reservation: Reservation, now: datetime) -> int:
-    """Create the aggregate of a reservation. Its name is the reservation's id."""
+    """Create the aggregate of a reservation, with the reservation's id as its name."""
     metadata = _metadata(lease, reservation)
     uuid = uuid_of(reservation.uuid)
     return owned_aggregates.create(tx, uuid, reservation.uuid, KIND, now, metadata)

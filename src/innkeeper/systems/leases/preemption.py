@@ -30,7 +30,7 @@ SERVERS_AT_ONCE = 100
 """The maximum number of servers that one transaction warns or deletes. The transaction blocks all
 other writers."""
 METADATA = "preempted_at"
-"""The metadata item of a warned server with the time from which it may be deleted."""
+"""The metadata item that shows when a warned server may be deleted."""
 _LEAD = timedelta(seconds=LEAD_S)
 
 

@@ -44,8 +44,9 @@ def of(
 ) -> NotEnough:
     """Return the error for a lease that does not fit.
 
-    If known, ``nearest`` is the earliest window of the same length in which the lease would fit. If
-    known, ``latest_end`` is the latest end with which a lease that has begun would fit.
+    ``nearest`` is the earliest window of the same length in which the lease would fit.
+    ``latest_end`` is the latest end with which a lease that has begun would fit. Either is ``None``
+    if it is not known.
     """
     wanted = demands[lack.demand].units_min
     counts = {name: count for name, count in asdict(lack).items() if name in REASONS and count}

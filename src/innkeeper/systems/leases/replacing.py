@@ -127,11 +127,11 @@ def others(
     avoided: Collection[int] = (),
     is_all_needed: bool = False,
 ) -> list[Exchange] | Lack:
-    """Choose other hosts for the failed hosts.
+    """Choose other hosts for the failed hosts, but no hosts in ``avoided``.
 
-    Hosts in ``avoided`` are not chosen. As many units (hosts or slots) as possible are replaced. If
-    ``is_all_needed`` and not all units can be replaced, the result is a :class:`Lack`. The result
-    is also a :class:`Lack` if no unit can be replaced.
+    As many units (hosts or slots) as possible are replaced. If no unit can be replaced, the result
+    is a :class:`Lack`. With ``is_all_needed``, the result is also a :class:`Lack` if any unit
+    cannot be replaced.
     """
     row_of = {host.host_id: row for row, host in enumerate(table.calendar.hosts)}
     demands = []

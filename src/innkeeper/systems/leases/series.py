@@ -32,7 +32,7 @@ from innkeeper.systems.leases.refusals import DATE
 LEASES_MAX = 100
 """The maximum number of leases of one series."""
 HOLDS_MAX = 5000
-"""The maximum number of hosts in a series, counted once for each lease that holds the host."""
+"""The maximum number of holds in a series: the sum of the hosts of all its leases."""
 ENDED_AT_ONCE = 5
 """The maximum number of leases that one transaction ends."""
 OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED)

@@ -1,8 +1,9 @@
 """Share leases with other projects, and hand them over to another owner.
 
 Always true: only the owner of a lease, and the projects that share it, have access to the flavors
-of its reservations. A project becomes the owner only if the lease fits into its quotas, and only if
-it consents or an administrator decides so. A change never affects servers that already run.
+of its reservations. A project becomes the owner only if the lease fits into the project's quotas.
+The project must also consent, unless an administrator hands the lease over. A change never affects
+servers that already run.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def share(tx: Tx, lease: Lease, given: Sequence[str], context: LeaseContext) -> 
 
 
 def accept(tx: Tx, lease: Lease, user_id: str, context: LeaseContext) -> Lease:
-    """Make the project to which a lease is offered the owner of the lease.
+    """Hand a lease over to the project to which it is offered.
 
     Raises :class:`Conflict` if the lease is not offered. Raises :class:`QuotaExceeded` if the lease
     exceeds a quota of the project.

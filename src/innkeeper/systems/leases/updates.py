@@ -141,7 +141,7 @@ def change(
 
 
 def start_from(wanted: datetime, now: datetime) -> datetime:
-    """Return the start for a wanted start. A start in the current minute becomes ``now``.
+    """Return the start of a lease. A wanted start in the current minute becomes ``now``.
 
     Raises :class:`Invalid` for an earlier start.
     """

@@ -5,7 +5,7 @@ client token, every step stores the hosts that have been allocated so far. If a 
 request, the request continues with the remaining hosts. Two clients with the same token take turns.
 Failures are not stored, because a repeated request may find free hosts.
 
-May be false: that an aborted request without a token has allocated no hosts.
+If a request has no token, it may have allocated some hosts when it is aborted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Request:
     """A request for hosts with distinct names.
 
     ``digest`` is a hash, which is equal for equal requests. ``token`` is the client token, which
-    makes the request idempotent. The two functions format the results.
+    makes the request idempotent. ``show_hosts`` and ``show_failure`` format the results.
     """
 
     host_requests: Sequence[HostRequest]

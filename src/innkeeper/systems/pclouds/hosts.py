@@ -352,7 +352,7 @@ def _free_name(tx: Tx, pcloud: Pcloud, begin: str, mark: str) -> str:
 
 
 def free_name(tx: Tx, pcloud: Pcloud) -> str:
-    """Generate a host name that no host of the pcloud has, and no machine."""
+    """Generate a host name that neither a host of the pcloud nor a machine has."""
     return _free_name(tx, pcloud, beginning_of_host_names(pcloud.name), AUTO_MARK)
 
 

@@ -337,7 +337,7 @@ def actions(
 ) -> list[PcloudAction]:
     """Return the actions on a pcloud, newest first.
 
-    With ``owner_id``, return only the actions after which this project was the owner.
+    With ``owner_id``, return only the actions from the time when this project owned the pcloud.
     """
     return pcloud_actions.page(tx, uuid, before=before, limit=limit, owner_id=owner_id)
 

@@ -41,7 +41,8 @@ def replace(
     first, in their former order, and then the new aggregates.
 
     ``seen`` is the provider's generation as the client knows it. If ``seen`` is ``None``, the
-    generation is neither checked nor advanced. Otherwise it advances even if nothing changes.
+    generation is neither checked nor advanced. Otherwise the generation advances even if nothing
+    changes. Raises :class:`ConcurrentUpdate` if ``seen`` is not the provider's generation.
     """
     provider = providers.get(tx, uuid)
     after = dict.fromkeys(canonical_uuid(each) or each for each in requested)

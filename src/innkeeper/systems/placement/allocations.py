@@ -28,8 +28,8 @@ from innkeeper.systems.placement import claims
 from innkeeper.systems.placement import providers as provider_rules
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
-"""The stored project and user of a new consumer if the client sends no project and user. Old
-microversions of the API have neither field."""
+"""The project and user that are stored for a new consumer if the client sends neither. Old
+microversions of the API have no such fields."""
 CONSUMER_TYPE = re.compile(r"[A-Z0-9_]{1,255}")
 
 
@@ -123,9 +123,9 @@ def write_together(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusa
 def _end_of_turn(requests: Sequence[AllocationUpdates], start: int) -> int:
     """Return the index of the first request that must wait until earlier requests are written.
 
-    A request must wait if an earlier request names one of its consumers. The earlier request may
-    change the consumer's allocations and generation. All later requests must wait too, because they
-    see the free capacity that the waiting request leaves.
+    A request must wait if it shares a consumer with an earlier request, which may change the
+    consumer's allocations and generation. All later requests must wait too, because their free
+    capacity depends on the waiting request.
     """
     named: set[str | None] = set()
     for index in range(start, len(requests)):

@@ -14,7 +14,8 @@ from innkeeper.store.transactions import Tx
 class Figures(NamedTuple):
     """The amounts of one class on a provider.
 
-    ``total`` excludes the reserved amount. ``capacity`` also includes the allocation ratio.
+    ``total`` excludes the reserved amount. ``capacity`` is ``total`` times the allocation ratio,
+    rounded down.
     """
 
     total: int
@@ -59,8 +60,8 @@ def without_room(
 
     For each class, the next server is assumed to need the larger of two amounts: the amount in
     ``least``, and the largest amount that a server on ``providers`` or ``neighbours`` uses. A
-    provider has no room if its free capacity of a class is smaller. Only classes of the provider's
-    own inventory count. A provider without allocations always has room.
+    provider has no room if its free capacity of a class is smaller than this need. Only classes in
+    the provider's own inventory count. A provider without allocations always has room.
 
     The number of queries does not depend on the number of providers or servers.
     """

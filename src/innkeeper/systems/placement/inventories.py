@@ -1,7 +1,7 @@
 """Read and write the inventories of providers, by resource class.
 
 Always true: every write advances the provider's generation, even a write that changes nothing. A
-class with allocations is never removed, but its inventory may shrink below its usage. If a pcloud
+class with allocations is never removed, but the inventory may shrink below the usage. If a pcloud
 has set an allocation ratio on a host, a write that would change the ratio raises :class:`Conflict`.
 """
 

@@ -51,5 +51,5 @@ def hosts_served(tx: Tx, pool: ProviderId, limit: int) -> list[ProviderId]:
 
 
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
-    """Return the pools that serve at least one host without an own inventory of this class."""
+    """Return the pools that serve at least one host that has no inventory of this class."""
     return pools.depended_on(tx, class_id)

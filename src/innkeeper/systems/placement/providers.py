@@ -206,7 +206,7 @@ def delete(tx: Tx, uuid: str, now: datetime) -> None:
     """Delete a provider with its inventories, its traits and its memberships in aggregates.
 
     Raises :class:`InUse` while the provider has children or allocations, or while a host or a
-    server is bound to it.
+    server is bound to the provider.
     """
     canonical = canonical_uuid(uuid)
     provider = None if canonical is None else providers.by_uuid(tx, ProviderUuid(canonical))

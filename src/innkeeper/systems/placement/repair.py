@@ -27,8 +27,8 @@ def adopt(
 ) -> list[str]:
     """Create the missing consumers of allocations.
 
-    ``owners`` has the project, user and type of each consumer, by uuid. If a consumer is not in
-    ``owners``, it gets no project.
+    ``owners`` has the project, user and type of consumers, by uuid. All other consumers get no
+    project.
     """
     done = []
     for uuid, count in audit.without_consumer(tx, keys):

@@ -58,9 +58,10 @@ def held(tx: Tx, uuid: ConsumerUuid) -> Amounts:
 
 
 def transfer(tx: Tx, giver: TransferSide, taker: TransferSide, now: datetime) -> None:
-    """Replace the taker's allocations with the giver's, and remove those of the giver.
+    """Move all allocations of the giver to the taker.
 
-    Raises :class:`Overtaken` if another writer was faster.
+    The former allocations of the taker are released. Raises :class:`Overtaken` if another writer
+    was faster.
     """
     seen = _look(tx, [giver.uuid, taker.uuid])
     _write(tx, seen, {giver: {}, taker: seen.amounts[giver.uuid]}, now)

@@ -10,7 +10,8 @@ pod, the old binding ends at the time when the new binding starts.
 May be false: that a chosen pod has free capacity. The pod's measurement may be a day old.
 
 If two writers bind at the same time, unique columns of the table admit only one new binding. The
-second transaction fails. The engine then repeats it, and finds the binding of the first writer.
+second transaction fails. The engine then repeats this transaction, which finds the binding of the
+first writer.
 
 Source: the design *Dynamic Pod Binding*; ADR 0039.
 """
@@ -211,9 +212,9 @@ def check_zone(table: PodTable, az_name: str | None) -> None:
 class _History:
     """The active bindings of a project and group, and the number of the last binding.
 
-    The bindings are ordered by chain, oldest first. Reading the number before the bindings makes
-    races safe. If another writer commits between the two reads, either that writer's binding is
-    among the active bindings, or the next number is already used.
+    The bindings are ordered by chain, oldest first. The number is read before the bindings. If
+    another writer commits between the two reads, either that writer's binding is among the active
+    bindings, or the next number is already used.
     """
 
     project_id: str
@@ -236,7 +237,7 @@ class _History:
         return [each for each in self.active if zone is None or each.az_name == zone]
 
     def asked(self, request: PodRequest) -> PodRequest:
-        """Return the request, with the pods that the project is bound to filled in."""
+        """Return the request, completed with the pods that the project is bound to."""
         found = self.usable(request)
         bound = tuple(each.pod_id for each in found if each.pod_id is not None)
         return replace(request, bound=bound)

@@ -1,4 +1,4 @@
-"""Count the volumes that a pod makes for new servers, and deletes together with these servers.
+"""Count the boot volumes of new servers. A pod makes and deletes them together with the servers.
 
 A routing records the pod of a resource. An open routing stands for a resource that the pod has not
 confirmed yet. A create is one request for new servers. Its mark is an id that the pod stores with
@@ -7,8 +7,8 @@ each server.
 Always true: a boot volume counts against the quota as soon as the create begins. First, an open
 routing stands for the volume. When the pod shows the volume among the attachments of its server,
 the volume gets its own routing. The open routings of a create first have the create's mark, and
-later the id of a server. They are removed when this server is no longer being built, or no longer
-exists.
+later the id of a server. Open routings are removed when this server is no longer being built, or no
+longer exists.
 
 May be false: that an open routing becomes a volume. A server may fail before it has its volumes.
 """

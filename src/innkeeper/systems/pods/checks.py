@@ -6,9 +6,9 @@ requests to pods.
 Always true: a repair changes only routings, never a pod. If the routing has changed since the
 comparison, the repair changes nothing.
 
-Several doors may use the same pod. So a repair adopts a resource only under two conditions. This
-door knows the resource's project. The resource has this door's mark, or is a volume attached to a
-server of this door.
+Several doors may use the same pod. So a repair adopts a resource only under two conditions. First,
+this door knows the resource's project. Second, the resource has this door's mark, or is a volume
+attached to a server of this door.
 """
 
 from __future__ import annotations

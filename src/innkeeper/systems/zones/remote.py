@@ -6,7 +6,7 @@ are built, or all servers are undone.
 Always true: a row is written before the child is asked to build the server. The row is kept until
 it is certain that the child does not have the server. So a process that restarts finds all servers
 that it may have begun to build. While a batch is undecided and any of its servers may exist, at
-least one of its rows has ``batch_min``.
+least one row has the batch's ``batch_min``, the number of servers that must be built.
 
 Source: ADR 0037.
 """

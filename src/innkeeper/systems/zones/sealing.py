@@ -255,7 +255,7 @@ def key_id(key: bytes) -> bytes:
 
 def _derived(key: bytes) -> bytes:
     # The derived key has the length that the cipher needs, even if ``key`` has only 128 bits. With
-    # ``info``, it differs from keys that are derived for other purposes.
+    # ``info``, the derived key differs from keys that are derived for other purposes.
     return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=_SEALING).derive(key)
 
 

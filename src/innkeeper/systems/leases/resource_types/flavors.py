@@ -60,7 +60,10 @@ class FlavorType:
     def changed(
         self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
     ) -> ResolvedDemand:
-        """Return the demand of a reservation. Its parameters cannot be changed."""
+        """Return the demand of a reservation.
+
+        Raises :class:`Conflict` if a parameter would change.
+        """
         present = self.shown(reservation)
         # Clients send "None" for null.
         wanted = {

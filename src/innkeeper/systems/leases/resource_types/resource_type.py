@@ -55,7 +55,10 @@ class OwnType(Protocol):
 
 
 class ResourceType(OwnType, Protocol):
-    """A resource type with all members. An operator's own type may omit those defined here."""
+    """A resource type with all members.
+
+    An operator's own type may omit the members that are defined here.
+    """
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
         """Return the parameters of a request, in the form that :meth:`resolve` takes.
