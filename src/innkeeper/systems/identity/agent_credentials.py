@@ -74,7 +74,7 @@ def issue(
     )
     agent_credentials.add(tx, made)
     text = f"agent.{made.id}.{secret}"
-    assert is_one(text), "credentials of another form would be refused"
+    assert is_one(text), "the text has the form of a credential"
     return made, text
 
 

@@ -62,7 +62,9 @@ def findings(tx: Tx) -> Iterator[Finding]:
         present, expected = (each.dedication, each.dedicated_to), audit_parts.meant(each, holders)
         if present != expected:
             yield WRONG_LEASING.broken(
-                each.name, f"host {each.name} is {present} in its row, and should be {expected}"
+                each.name,
+                f"host {each.name} has the dedication {present} in its row, "
+                f"but should have {expected}",
             )
     yield from _overlaps(tx)
     in_slots, guests = slot_servers.everywhere(tx), _guests(tx)
@@ -73,7 +75,9 @@ def findings(tx: Tx) -> Iterator[Finding]:
         if reservation is None or reservation != named:
             whose = "the freepool" if reservation is None else f"reservation {reservation}"
             yield FOREIGN_LODGER.broken(
-                uuid, f"server {uuid} is on host {host} of {whose}, and names {named or 'none'}"
+                uuid,
+                f"server {uuid} is on host {host} of {whose}, "
+                f"but the reservation that it names is {named or 'none'}",
             )
     yield from audit_parts.findings(tx)
 
@@ -104,11 +108,11 @@ def _overbooked(held: Sequence[HeldWindow], capacities: Mapping[str, int]) -> st
     for moment in sorted({each.start_at for each in held}):
         present = [each for each in held if each.start_at <= moment < each.end_at]
         if len(present) > 1 and any(each.unit_amounts is None for each in present):
-            return f"is held whole by one lease, and also held by other leases, at {moment}"
+            return f"is reserved as a whole by one lease, but also by other leases, at {moment}"
         for name in sorted({name for each in present for name in each.unit_amounts or {}}):
             used = sum(each.units * (each.unit_amounts or {}).get(name, 0) for each in present)
             if used > capacities.get(name, 0):
-                return f"has {capacities.get(name, 0)} {name}, and {used} are held at {moment}"
+                return f"has {capacities.get(name, 0)} {name}, but leases hold {used} at {moment}"
     return None
 
 

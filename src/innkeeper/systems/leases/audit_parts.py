@@ -36,7 +36,7 @@ WRONG_SLOTS = Invariant(
     "wrong-slots",
     "the number of a reservation's slots on a host is the same in Placement and in the hold",
     "Correct the inventory of the slots' resource class.",
-    "writes the inventory again; slots that servers use are not removed",
+    "writes the inventory again. Slots that servers use are not removed",
 )
 MISSING_PARTS = Invariant(
     ROOM,
@@ -86,11 +86,11 @@ def findings(tx: Tx) -> Iterator[Finding]:
     """Yield the violations of these invariants."""
     for uuid, (missing, extra) in _wrong_members(tx).items():
         yield WRONG_MEMBERS.broken(
-            uuid, f"aggregate {uuid} lacks the hosts {missing}, and should not have {extra}"
+            uuid, f"aggregate {uuid} lacks the hosts {missing}, and wrongly has the hosts {extra}"
         )
     for key, (total, expected) in _wrong_slots(tx).items():
         yield WRONG_SLOTS.broken(
-            _text(key), f"{_text(key)} has {total} slots in Placement, and should have {expected}"
+            _text(key), f"{_text(key)} has {total} slots in Placement, but should have {expected}"
         )
     for each in audit_parts_rows.all_reservations(tx):
         reason = _wrong_parts(each)
@@ -187,7 +187,7 @@ def correct_members(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
             owned_aggregates.add_host(tx, row, uuid, freepool.member(tx, host_id), now)
         for host_id in extra:
             owned_aggregates.remove_host(tx, row, uuid, freepool.member(tx, host_id), now)
-        done.append(f"aggregate {uuid} has its hosts again")
+        done.append(f"aggregate {uuid} has the right hosts again")
     return done
 
 

@@ -179,14 +179,14 @@ def is_reserved(tx: Tx, host: Host) -> bool:
 def member(tx: Tx, host_id: int) -> Host:
     """Return a host that is in the freepool."""
     host = hosts.by_row(tx, host_id)
-    assert host is not None, "a host in the freepool is not forgotten"
+    assert host is not None, "the row of a host in the freepool is never deleted"
     return host
 
 
 def members(tx: Tx, host_ids: Collection[int]) -> dict[int, Host]:
     """Return hosts that are in the freepool, by row id."""
     found = hosts.by_rows(tx, host_ids)
-    assert len(found) == len(set(host_ids)), "a host in the freepool is not forgotten"
+    assert len(found) == len(set(host_ids)), "the row of a host in the freepool is never deleted"
     return found
 
 

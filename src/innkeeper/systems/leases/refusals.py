@@ -60,7 +60,7 @@ def of(
     if nearest is not None:
         message += f" The earliest start with the same length is {nearest.start.strftime(DATE)}."
     if latest_end is not None:
-        message += f" The latest end with which it would fit is {latest_end.strftime(DATE)}."
+        message += f" The latest end with which the lease would fit is {latest_end.strftime(DATE)}."
     details = {
         "reservation": lack.demand + 1,
         "wanted": wanted,

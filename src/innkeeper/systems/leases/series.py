@@ -71,7 +71,7 @@ class Recurrence:
             found.append(window)
             if LAST_MOMENT - window.end < self.period:
                 if self.count is not None and len(found) < self.count:
-                    raise Invalid("Malformed parameter recurrence: the last lease is too far away.")
+                    raise Invalid("Malformed parameter recurrence: the last lease ends too late.")
                 break
             window = Window(window.start + self.period, window.end + self.period)
         return found

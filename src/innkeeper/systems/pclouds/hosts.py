@@ -218,7 +218,7 @@ def _free_one(
     was_any_tried = False
     for each in _drawn(tx, flavor, zone, context, turn):
         host = compute_hosts.by_row(tx, each.host_id)
-        assert host is not None, "a host in a pool is not forgotten"
+        assert host is not None, "the row of a host in a pool is never deleted"
         reason = dedications.why_not_empty(tx, host)
         if reason is None:
             return host

@@ -25,7 +25,7 @@ from innkeeper.systems.pclouds.context import PcloudContext
 def host_of(tx: Tx, host_id: int) -> Host:
     """Return the machine with this row id, which is a host of a pcloud."""
     found = hosts.by_row(tx, host_id)
-    assert found is not None, "a host in a pool is not forgotten"
+    assert found is not None, "the row of a host in a pool is never deleted"
     return found
 
 

@@ -145,7 +145,7 @@ def repair(tx: Tx, found: PodDifference, now: datetime) -> str | None:
     """Repair a difference. Return a text about the repair, or ``None`` if nothing was changed."""
     about, there = f"{found.kind} {found.uuid}", found.resource
     if found.routing is None:
-        assert there is not None, "an unknown resource was told"
+        assert there is not None, "a difference without a routing has a resource"
         return _adopt(tx, found.pod, there, now)
     row = routings.by_id(tx, found.routing.id)
     if row is None or _compared(row) != _compared(found.routing):

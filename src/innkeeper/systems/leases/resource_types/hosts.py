@@ -75,7 +75,7 @@ class HostType:
         if amount is not None:
             both = [name for name in COUNTS if name in query]
             if both:
-                raise Invalid(f"Malformed parameter {both[0]}: the query has an amount already")
+                raise Invalid(f"Malformed parameter {both[0]}: the query already has an amount")
             return {**query, **dict.fromkeys(COUNTS, amount)}
         given = with_numbers(query, COUNTS)
         return {"min": 1, "max": given.get("min", 1), **given}

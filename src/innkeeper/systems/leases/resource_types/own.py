@@ -251,7 +251,7 @@ def why_unusable(tx: Tx, own: Any) -> str | None:
     if not isinstance(own.NAME, str) or not NAME.fullmatch(own.NAME):
         return "has a NAME that is not a text of at most 64 letters, digits and . _ : -"
     if not isinstance(own.EXAMPLE, Mapping) or not own.EXAMPLE:
-        return "has an EXAMPLE that is not a request's parameters"
+        return "has no EXAMPLE with the parameters of a request"
     try:
         _try(tx, own)
     except PluginFailed as failure:
