@@ -89,7 +89,7 @@ def _guests(tx: Tx) -> set[ServerId]:
 
 
 def _overlaps(tx: Tx) -> Iterator[Finding]:
-    """Find the hosts whose holds exceed the capacity at some time."""
+    """Find the hosts of which leases have reserved more than the capacity at some time."""
     by_host: dict[int, list[HeldWindow]] = {}
     for each in holds.windows(tx, None):
         by_host.setdefault(each.provider_id, []).append(each)
@@ -120,7 +120,10 @@ def _overbooked(held: Sequence[HeldWindow], capacities: Mapping[str, int]) -> st
 
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Correct the dedications in the hosts' rows according to the freepool and the leases."""
+    """Correct the dedications of hosts, which say which servers a host takes.
+
+    The correct dedication of a host depends on the freepool and the leases.
+    """
     holders = audit.holders(tx)
     done = []
     for each in audit.kept(tx, keys):

@@ -67,7 +67,8 @@ def meant(
 ) -> tuple[str | None, str | None]:
     """Return the dedication that a host's row should have.
 
-    If several dedications are possible, the present dedication is preferred.
+    A dedication says which servers a host takes. If several dedications are possible, the present
+    dedication is preferred.
     """
     if not each.is_in_freepool:
         return (None, None)
@@ -177,7 +178,7 @@ def _lacks(each: AuditedReservation) -> str | None:
 
 
 def correct_members(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Add hosts to aggregates and remove hosts, so that the aggregates agree with the holds."""
+    """Add hosts to aggregates and remove hosts, according to what reservations hold."""
     done = []
     for uuid, (missing, extra) in _wrong_members(tx).items():
         row = owned_aggregates.by_uuid(tx, uuid)
@@ -192,7 +193,7 @@ def correct_members(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def correct_slots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Set the numbers of slots in Placement to the numbers in the holds."""
+    """Set the numbers of slots in Placement to the numbers that reservations hold."""
     done = []
     for key, (_, expected) in _wrong_slots(tx).items():
         place, class_name = key

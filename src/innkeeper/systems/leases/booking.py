@@ -1,6 +1,7 @@
 """Choose hosts on the calendar for a lease, and claim them.
 
-A hold is the part of a host that a lease has reserved for a period.
+The calendar is a table in memory of the freepool's hosts and their reservations. A hold is the part
+of a host that a lease has reserved for a period.
 
 Always true: the writer that adds holds first advances the generation of each chosen host, and then
 reads the holds on these hosts again from the database. So two leases never hold the same capacity,
@@ -60,9 +61,9 @@ class Changed:
     """The present state of a lease that is being changed.
 
     ``reservations`` are row ids. The hosts and slots of these reservations count as free. ``kept``
-    has the present units of each demand, by row of the calendar. A unit is a whole host or a slot.
-    If ``must_keep`` is True for a demand, all present units of the demand are kept. The rows in
-    ``avoided`` are not chosen.
+    has the present units of each demand, by row of the calendar (the freepool's hosts). A unit is a
+    whole host or a slot. If ``must_keep`` is True for a demand, all present units of the demand are
+    kept. The rows in ``avoided`` are not chosen.
     """
 
     reservations: Collection[int] = ()
@@ -81,7 +82,7 @@ def look(
     context: LeaseContext,
     changed: Changed = NOT_CHANGED,
 ) -> ChosenUnits | Lack:
-    """Choose units for all demands of a lease, without claiming them.
+    """Choose units (hosts or slots) for all demands of a lease, without claiming them.
 
     Raises :class:`Invalid` for a requirement that names an unknown fact.
     """
@@ -114,8 +115,8 @@ def are_free(
     """Return True if a lease can keep its hosts in a window.
 
     The hosts must stay in the freepool, and no other lease may need them. The keys of ``rows`` are
-    rows of the calendar. A value is True if the lease holds the whole host. The hosts and slots of
-    the reservations in ``ignored`` count as free.
+    rows of the calendar (the freepool's hosts). A value is True if the lease holds the whole host.
+    The hosts and slots of the reservations in ``ignored`` count as free.
     """
     calendar, cleaning = table.calendar, context.cleaning // _MICROSECOND
     start, end = micros(window.start), micros(window.end)
@@ -150,9 +151,9 @@ def claim(
 ) -> None:
     """Advance the generations of chosen hosts, and check in the database that the units fit.
 
-    Raises :class:`Overtaken` if the units no longer fit, because another writer was faster. Each
-    writer advances the generation before the check. So the second writer waits for the first
-    writer, and then sees the holds of the first writer.
+    A unit is a whole host or a slot. Raises :class:`Overtaken` if the units no longer fit, because
+    another writer was faster. Each writer advances the generation before the check. So the second
+    writer waits for the first writer, and then sees what the first writer has reserved.
     """
     ids = sorted({each.provider_id for some in chosen for each in some})
     if not ids:

@@ -2,8 +2,9 @@
 
 Source: ADR 0028 and ADR 0035.
 
-Always true: a lease, its reservations, holds and events are written in one transaction. If the
-start of a new lease is due at once, the lease begins before the client gets the response.
+Always true: a lease, its reservations, its reserved hosts and its events are written in one
+transaction. If the start of a new lease is due at once, the lease begins before the client gets the
+response.
 """
 
 from __future__ import annotations

@@ -120,10 +120,10 @@ def _reserved_by(tx: Tx, lease: Lease) -> list[ReservedUnits]:
 def demand(
     tx: Tx, lease: Lease, context: LeaseContext, before: Sequence[ReservedUnits] | None = None
 ) -> None:
-    """Raise :class:`QuotaExceeded` if a lease and its holds exceed a quota.
+    """Raise :class:`QuotaExceeded` if a lease exceeds a quota.
 
-    The lease and its holds are already written. ``before`` is the lease's usage before a change, or
-    ``None`` if the lease is new to the project. Only increases are checked.
+    The lease and its reserved hosts are already written. ``before`` is the lease's usage before a
+    change, or ``None`` if the lease is new to the project. Only increases are checked.
     """
     limits = of_project(tx, lease.project_id, context.leasing)
     if before is None:

@@ -1,4 +1,4 @@
-"""Replace failed hosts in the holds of a lease.
+"""Replace failed hosts in the reservations of a lease.
 
 A unit is a whole host or a slot. A hold is the units of one host that a reservation has.
 
@@ -171,7 +171,7 @@ def _rest(lease: Lease, context: LeaseContext) -> Window:
 
 
 def claim(tx: Tx, parts: Sequence[Exchange], lease: Lease, context: LeaseContext) -> None:
-    """Claim the units on hosts that get more units."""
+    """Claim the units (hosts or slots) on hosts that get more units."""
     some = [each for each in parts if each.added]
     chosen = [[_choice(tx, *pair) for pair in each.added.items()] for each in some]
     demands = [each.demand for each in some]
@@ -185,7 +185,7 @@ def _choice(tx: Tx, host_id: int, units: int) -> ChosenHost:
 
 
 def write(tx: Tx, part: Exchange, excess: int, context: LeaseContext) -> int:
-    """Write the chosen units, and remove the replaced and superfluous units.
+    """Write the chosen units (hosts or slots), and remove the replaced and superfluous units.
 
     Return the number of changes.
     """
@@ -208,7 +208,10 @@ def write(tx: Tx, part: Exchange, excess: int, context: LeaseContext) -> int:
 
 
 def _lowered(tx: Tx, part: Exchange, host: int, surplus: int, context: LeaseContext) -> int:
-    """Return the number of units that a hold keeps. Slots with servers are always kept."""
+    """Return the number of units (hosts or slots) that a reservation keeps on a host.
+
+    Slots with servers are always kept.
+    """
     hold, reservation = part.holds[host], part.reservation
     used = 0
     if hold.is_active and not reservation.is_whole:
@@ -217,7 +220,10 @@ def _lowered(tx: Tx, part: Exchange, host: int, surplus: int, context: LeaseCont
 
 
 def _lower(tx: Tx, part: Exchange, host: int, units: int, context: LeaseContext) -> int:
-    """Lower the units of a hold, or delete the hold. Return 1 if anything changed, or else 0."""
+    """Lower the number of units (hosts or slots) of a reservation on a host.
+
+    Return 1 if anything changed, or else 0.
+    """
     hold, reservation = part.holds[host], part.reservation
     if units:
         if units != hold.units:

@@ -32,7 +32,7 @@ from innkeeper.systems.leases.refusals import DATE
 LEASES_MAX = 100
 """The maximum number of leases of one series."""
 HOLDS_MAX = 5000
-"""The maximum number of holds in a series: the sum of the hosts of all its leases."""
+"""The maximum number of reserved hosts in a series, added up over all leases."""
 ENDED_AT_ONCE = 5
 """The maximum number of leases that one transaction ends."""
 OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED)
@@ -143,7 +143,7 @@ def _of_lease(
     place: int,
     context: LeaseContext,
 ) -> Conflict | QuotaExceeded:
-    """Add to an error which lease it is about, and when the whole series would fit."""
+    """Add two facts to an error: the lease that failed, and when the whole series would fit."""
     window = requests[place].window
     start = window.start.strftime(DATE)
     why = error.message.rstrip(".")

@@ -63,9 +63,8 @@ def change(
     """Change the options of a lease.
 
     With ``may_give``, a new owner gets the lease at once. Without ``may_give``, the lease is
-    offered to the new owner, which may accept the offer. If the new owner is already the owner,
-    nothing changes, because clients send back what they read. Raises :class:`Invalid` if the lease
-    is over.
+    offered to the new owner, which may accept the offer. A request may name the present owner,
+    because clients send back what they read. Raises :class:`Invalid` if the lease is over.
     """
     if not options:
         return lease

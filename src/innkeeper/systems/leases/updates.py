@@ -219,7 +219,7 @@ def _parts(tx: Tx, lease: Lease, wanted: LeaseChange, context: LeaseContext) -> 
             tx, each, given.get(each.uuid, {}), lease.project_id
         )
         if given or wanted.added:
-            # If no requirements change, the lease may exceed the limit.
+            # The limit is checked only if reservations are changed or added.
             total.add(requests[each.id].demand.requirements)
     changed = [
         _Part(
@@ -293,7 +293,7 @@ def _cannot_shrink(part: _Part) -> Conflict:
 def _write(
     tx: Tx, lease: Lease, part: _Part, units: Mapping[int, int], context: LeaseContext
 ) -> None:
-    """Write the new demand and the new holds of one reservation."""
+    """Write the new demand and the new hosts of one reservation."""
     now, reservation = context.now, part.reservation
     if reservation is None:
         leases.add_reservations(tx, lease.id, [part.request], now)
@@ -326,7 +326,10 @@ def _let_go(tx: Tx, hosts: Sequence[int] | set[int], now: datetime) -> None:
 
 
 def _remove(tx: Tx, reservation: Reservation, context: LeaseContext) -> None:
-    """Remove a reservation. If it is active, close it, so that its hosts are returned later."""
+    """Remove a reservation.
+
+    An active reservation is closed, so that its hosts are returned later.
+    """
     held = holds.of_reservation(tx, reservation.id)
     _let_go(tx, {each.host_id for each in held}, context.now)
     if reservation.state == ReservationState.PENDING and reservation.aggregate_id is None:

@@ -175,7 +175,10 @@ def _described(paid: Paid) -> str:
 
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Correct the dedications in the hosts' rows according to pools and pclouds."""
+    """Correct the dedications of hosts, which say which servers a host takes.
+
+    The correct dedication of a host depends on its pool and its pcloud.
+    """
     done = []
     for each in audit.dedicated(tx, keys):
         expected = _meant(each)

@@ -39,7 +39,7 @@ def pcloud_of(tx: Tx, member: PcloudHost) -> Pcloud:
 
 
 def dedicate(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
-    """Write the current dedication of a pcloud's host into the machine's row."""
+    """Write to a host's row which pcloud the host is in, and whether the host takes servers."""
     present = pcloud_hosts.by_host(tx, member.host_id)
     assert present is not None, "it is in the pcloud"
     state = Dedication.OPEN if present.is_open else Dedication.CLOSED

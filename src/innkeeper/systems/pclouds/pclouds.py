@@ -6,7 +6,8 @@ Always true: if a project may not see a pcloud, the pcloud seems not to exist. T
 pcloud may use the pcloud. An owner that gives up this right still owns the pcloud.
 
 The host table contains the projects that may use a pcloud, and the requests that the pcloud
-accepts. If these projects or requests change, the change feed gets rows for the pcloud's hosts.
+accepts. If these projects or requests change, the change feed gets rows for the pcloud's hosts, so
+that all processes read the hosts again.
 
 A project's consent to automatic placement ends when the pcloud gets another owner, and when the
 project may no longer use the pcloud.

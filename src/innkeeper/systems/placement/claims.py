@@ -1,8 +1,9 @@
 """Check and commit claims. No other module changes allocations.
 
-A caller with a host table checks the capacity itself, and passes the claims to
-:func:`commit_together`. Any other caller uses :func:`replace`, or :func:`replace_together` for many
-clients at once. These two functions read the providers, check the capacity, and commit.
+A caller with a host table (a copy of the hosts in memory) checks the capacity itself, and passes
+the claims to :func:`commit_together`. Any other caller uses :func:`replace`, or
+:func:`replace_together` for many clients at once. These two functions read the providers, check the
+capacity, and commit.
 
 If a provider's generation has advanced since the check, the commit refuses the claim. A caller with
 a host table then retries in the same transaction. Any other caller retries in a new transaction.

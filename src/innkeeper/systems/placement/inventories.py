@@ -160,7 +160,11 @@ def replace(
 
 
 def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
-    """Remove a provider's inventory of a class. Raises :class:`InUse` while allocations use it."""
+    """Remove a provider's inventory of a class.
+
+    Raises :class:`NotFound` if there is no such inventory. Raises :class:`InUse` while allocations
+    use the inventory.
+    """
     provider = providers.get(tx, uuid)
     found = [line for line in _lines(tx, provider) if line.class_name == class_name]
     if not found:

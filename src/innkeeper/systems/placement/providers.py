@@ -2,7 +2,7 @@
 
 Always true: providers form trees without cycles, and each provider's row names its root. Renaming
 or moving a provider does not advance its generation, because its capacity stays the same. The write
-only adds a row to the change feed.
+only adds a row to the change feed, the table that tells processes which providers have changed.
 """
 
 from __future__ import annotations

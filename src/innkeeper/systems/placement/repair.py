@@ -96,7 +96,7 @@ def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
 
 
 def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Add the current generations of providers to the change feed."""
+    """Tell all processes again, through the change feed, which generations the providers have."""
     found = audit.missing_changes(tx, keys)
     # The first call adds the missing generation. The second call makes every process read the
     # provider again, even a process that already has the generation.
