@@ -107,7 +107,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def _wrong_members(tx: Tx) -> dict[str, tuple[list[int], list[int]]]:
-    """Return the missing and the wrong hosts of each aggregate that has any, by uuid."""
+    """Return the missing and the wrong hosts, by aggregate. Correct aggregates are omitted."""
     holders = audit.holders(tx)
     meant_to = {each.host_id: meant(each, holders) for each in audit.kept(tx)}
     present = audit_parts_rows.members(tx, pools.KIND)
@@ -153,7 +153,7 @@ def _text(key: tuple[str, str]) -> str:
 
 
 def _wrong_parts(each: AuditedReservation) -> str | None:
-    """Return the fault of a reservation, a missing or superfluous object, or ``None``."""
+    """Return which object of a reservation is missing or superfluous, or ``None``."""
     if each.aggregate_id is not None and each.aggregate is None:
         return "has an aggregate that does not exist"
     if each.state == ReservationState.ACTIVE:
@@ -166,7 +166,7 @@ def _wrong_parts(each: AuditedReservation) -> str | None:
 
 
 def _lacks(each: AuditedReservation) -> str | None:
-    """Return the fault of an active reservation that lacks an object, or ``None``."""
+    """Return which object of an active reservation is missing, or ``None``."""
     if each.aggregate_id is None:
         return "is active and has no aggregate"
     if not each.is_whole and not each.has_flavor:

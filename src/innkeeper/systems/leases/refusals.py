@@ -74,7 +74,7 @@ def of(
 
 
 def window_keys(nearest: Window | None) -> dict[str, str | None]:
-    """Return a window that fits, as keys for the ``details`` of an error."""
+    """Return the keys for the ``details`` of an error that describe a window that fits."""
     return {
         "earliest_start_date": None if nearest is None else nearest.start.strftime(DATE),
         "earliest_end_date": None if nearest is None else nearest.end.strftime(DATE),

@@ -42,7 +42,7 @@ NO_QUOTA = -1
 
 
 def child_of(host: Host) -> str:
-    """Return the uuid of a host's child provider for slots, which need not exist yet."""
+    """Return the uuid of a host's child provider for slots. The child may not exist yet."""
     return str(uuid5(UUID(host.provider_uuid), "slots"))
 
 

@@ -23,7 +23,7 @@ def known(tx: Tx, uuids: Collection[str]) -> set[str]:
 
 
 def add(tx: Tx, class_name: str, wanted: Mapping[str, Inventory], now: datetime) -> None:
-    """Add or replace the inventory of a class on each provider in ``wanted``, by provider uuid.
+    """Add or replace inventories of a class. ``wanted`` has the inventories by provider uuid.
 
     The providers and the class must exist.
     """

@@ -151,7 +151,7 @@ def _new_projects(
 
 
 def _requests(tx: Tx) -> Iterator[tuple[PodBinding, PodRequest]]:
-    """Yield each active binding, with a request that asks for no amounts."""
+    """Yield each active binding with a new request of the same project, without amounts."""
     known = {each.id for each in pods.every(tx)}
     for each in bindings.every_active(tx):
         if each.pod_id in known and each.pod_id is not None:
