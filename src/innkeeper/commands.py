@@ -1,4 +1,4 @@
-"""The commands of the program: serve, audit, and the maintenance of the database and keys.
+"""The commands of the program, which serve, audit, and maintain the database and the keys.
 
 Always true: a command returns its exit status, and prints its results to the standard output.
 Problems with the environment are raised as :class:`SettingsError`.
@@ -54,8 +54,8 @@ from innkeeper.wiring import (
 )
 
 SWITCH_INTERVAL_S = 0.0005
-"""How long a thread may hold the interpreter lock while others wait. Python's default of 5 ms would
-dominate response times, because decisions and responses run in different threads."""
+"""The seconds for which a thread may hold the interpreter lock while others wait. Python's default
+of 5 ms would dominate response times, because decisions and responses run in different threads."""
 NOT_THERE = 3
 """The exit status if the database did not become available. The same command may succeed later."""
 GARBAGE_THRESHOLD = 50_000
@@ -66,10 +66,10 @@ of 700, a response with a thousand candidates would be scanned many times while 
 def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
     """Execute one command of the program.
 
-    Raises :class:`SettingsError` for problems with the environment, such as an address in use, a
-    file that is not a database, or a full disk.
+    Raises :class:`SettingsError` for problems with the environment, such as an address that is in
+    use, a file that is not a database, or a full disk.
     """
-    # Logs go to the standard error; the standard output is for the command's results.
+    # Logs go to the standard error, because the standard output is for the command's results.
     set_up_logs(settings.serving)
     try:
         return _run(command, settings, options)
@@ -77,7 +77,7 @@ def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
         why = getattr(error, "orig", None) or error
         raise SettingsError(f"Cannot use the database: {why}.") from error
     except Refusal as refusal:
-        # Unlike clients, the operator sees the database's own message.
+        # The operator sees the database's own message, but clients do not.
         message = str(getattr(refusal.__cause__, "orig", None) or refusal.message)
         raise SettingsError(f"Cannot use the database: {message.removesuffix('.')}.") from refusal
     except OSError as error:
@@ -115,7 +115,7 @@ def reset_admin_password(settings: Settings) -> int:
 
 
 def maintain_keys(settings: Settings, options: Mapping[str, Any]) -> int:
-    """Show, rotate or remove encryption keys."""
+    """Show or rotate the encryption keys, drop old keys, or reset the keys."""
     with _existing(settings) as database:
         path = key_files.path_of(settings.storing)
         lines = key_commands.carry_out(options["act"], database, path, secrets.token_bytes, now())
@@ -136,7 +136,10 @@ def maintain_agent_credentials(settings: Settings, options: Mapping[str, Any]) -
 
 
 def audit(settings: Settings, options: Mapping[str, Any]) -> int:
-    """Check the invariants of every room, and print the findings; returns 1 if there are any."""
+    """Check the invariants of the database, and print the findings.
+
+    Returns 1 if there are findings.
+    """
     audit_options = auditing.AuditOptions(
         is_json=options["json"], repairs=options["repair"], is_dry=options["dry_run"]
     )
@@ -150,14 +153,14 @@ def audit(settings: Settings, options: Mapping[str, Any]) -> int:
 
 
 def zone_audit(settings: Settings, database: Database) -> ZoneAudit:
-    """Return the part of an audit that asks child zones."""
+    """Return the part of an audit that asks child zones about their servers."""
     ids = RandomIds()
     box, zone_id = startup.zone_secrets(database, settings.storing, secrets.token_bytes, ids, now())
     return ZoneAudit(database, box, settings.zoning, zone_id, ids, now)
 
 
 def pod_audit(settings: Settings, database: Database) -> PodAudit:
-    """Return the part of an audit that asks pods."""
+    """Return the part of an audit that asks pods about their servers and volumes."""
     storing, ids = settings.storing, RandomIds()
     box, _ = startup.zone_secrets(database, storing, secrets.token_bytes, ids, now())
     return PodAudit(database, box, settings.podding, now)
@@ -165,7 +168,7 @@ def pod_audit(settings: Settings, database: Database) -> PodAudit:
 
 @contextmanager
 def _existing(settings: Settings) -> Iterator[Database]:
-    """A context manager that opens the service's database, without creating or upgrading it.
+    """Open the service's database for a ``with`` block, without creating or upgrading it.
 
     Raises :class:`SettingsError` if there is no database, or if its schema is not usable.
     """
@@ -244,7 +247,7 @@ def _listening(service: Service, listener: socket.socket, into: int | None = Non
 def _make_ready(service: Service) -> None:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     service.start()
-    # Objects that exist now are kept, so the collector need not scan them again.
+    # Objects that exist now are kept, so that the collector need not scan them again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD)
@@ -272,7 +275,7 @@ def _serve_alone(settings: Settings, demo_hosts: int) -> int:
 
 
 def _prepare(service: Service, listener: socket.socket, demo_hosts: int) -> Child | None:
-    """Create the logins, print the service's address, and create the agent if requested."""
+    """Create the logins, print the service's address, and create the demo agent if requested."""
     address = address_at(listener, certificates.scheme(service.settings.serving))
     login = service.prepare_logins(address)
     sys.stderr.write(f"Innkeeper serves on {address}\n")
@@ -282,8 +285,8 @@ def _prepare(service: Service, listener: socket.socket, demo_hosts: int) -> Chil
 
 
 def _supervise(settings: Settings, demo_hosts: int) -> int:
-    """Run several workers, and the tasks that run only once for all workers."""
-    # Errors in the settings are reported here, once, and not by each worker.
+    """Run several workers, and the periodic tasks that run only once for all workers."""
+    # Report errors in the settings here once. Otherwise, each worker would report them.
     certificates.options(settings.serving)
     service = _open_service(settings, open_store)
     children: list[Child] = []
@@ -312,8 +315,8 @@ def _serve_as_worker(settings: Settings, options: Mapping[str, Any]) -> int:
     """Serve a port together with other workers, until the supervisor ends."""
     stop_with(options["with_parent"], partial(os.kill, os.getpid(), signal.SIGTERM))
     if options["instead_of"] is not None:
-        # The successor counts the failure. The dead worker cannot, and the supervisor has no
-        # metrics.
+        # The successor counts the failure, because the dead worker cannot, and the supervisor has
+        # no metrics.
         metrics.REPLACED.labels(options["instead_of"]).inc()
     service = _open_service(settings, open_store_as_it_is)
     try:

@@ -1,4 +1,7 @@
-"""The program's entry point: parses the command line; ``commands`` executes it."""
+"""The program's entry point, which parses the command line.
+
+The module ``commands`` runs the command.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ from innkeeper.terminal.arguments import names
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser for all commands. An option named like a setting overrides the setting."""
+    """Return the parser for all commands.
+
+    An option with the name of a setting overrides the setting.
+    """
     program = argparse.ArgumentParser(
         prog="innkeeper", description="Keeps the capacity of a cloud.", allow_abbrev=False
     )
@@ -132,11 +138,11 @@ STANDALONE = {
     "simulate": "innkeeper.entrypoints.simulator.wiring",
     "replay": "innkeeper.entrypoints.replayer.wiring",
 }
-"""Programs that need neither the service's settings nor the service's imports."""
+"""Programs that need neither the settings nor the modules of the service."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status."""
+    """Run one command, and return the exit status."""
     options = vars(parser().parse_args(argv))
     if options["command"] in STANDALONE:
         status: int = import_module(STANDALONE[options["command"]]).run(options)
@@ -144,7 +150,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     overrides: dict[str, Any] = {k: v for k, v in options.items() if k in KEYS}
     try:
         settings = load(options.get("config"), overrides=overrides)
-        # Imported modules are never garbage. Scanning them would take a quarter of the start.
+        # Imported modules are never garbage, and scanning them would take a quarter of the start
+        # time.
         gc.disable()
         from innkeeper import commands  # noqa: PLC0415 - errors in settings are reported first
 

@@ -1,7 +1,7 @@
-"""The child processes of a service: its workers, and the demo agent.
+"""Creates the child processes of a service, which are its workers and the demo agent.
 
-Always true: secrets are passed in the environment, because everybody on the machine can see
-command lines.
+Always true: secrets are passed in the environment, because everybody on the machine can see command
+lines.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from innkeeper.wiring import Service, environment_without
 
 PROGRAM = (sys.executable, "-m", "innkeeper.main")
 STOP_BESIDE_S = 10.0
-"""The time that a worker may take to stop, in addition to the grace period for requests."""
+"""The seconds that a worker may take to stop, in addition to the grace period for requests."""
 
 
 def demo_agent(service: Service, address: str, hosts: int) -> Child:
-    """Create an agent with fake hosts, as a child process."""
+    """Create a child process that runs an agent with fake hosts."""
     settings = service.settings
     command = [*PROGRAM, "agent", "--driver", "fake"]
     command += ["--hosts", str(hosts), "--name", "demo"]
@@ -54,16 +54,18 @@ def demo_agent(service: Service, address: str, hosts: int) -> Child:
 
 
 def with_port(settings: Settings, port: int) -> Settings:
-    """Return the settings with the port that the system has chosen."""
+    """Return the settings with another port, such as the port that the system has chosen."""
     serving = msgspec.structs.replace(settings.serving, port=port)
     return msgspec.structs.replace(settings, serving=serving)
 
 
 def worker(settings: Settings, metrics_folder: Path, number: int) -> Child:
-    """Create one of the workers, which serve the same port and share ``metrics_folder``.
+    """Create a child process that serves the port together with other workers.
 
-    The current settings are passed in the environment, because the settings file may have changed
-    when a worker restarts.
+    All workers share ``metrics_folder``.
+
+    The settings are passed in the environment, because the settings file may have changed when a
+    worker is restarted.
     """
     environ = environment_without(ENV_PREFIX) | environment_of(settings)
     environ[metrics.FOLDER_VARIABLE] = str(metrics_folder)

@@ -1,4 +1,4 @@
-"""The identifiers of everything that a process makes: unguessable, and in the order of time."""
+"""Creates identifiers that nobody can guess, and that are in the order of their creation."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ DRAWN_DIGITS = 2 * DRAWN_BYTES
 SEED_DIGITS = 16
 VERSION = "7"
 VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
-"""For each random digit, a digit with two of its bits and with the variant bits of a UUID."""
+"""Maps a random digit to a digit that has two of its bits and the variant bits of a UUID."""
 
 
 class RandomIds:
-    """Unguessable, time-ordered identifiers: UUIDs of version 7 (RFC 9562).
+    """Creates UUIDs of version 7 (RFC 9562), which are unguessable and in the order of time.
 
-    Rows written at the same time are therefore adjacent in every index by id. With random ids, each
-    row would change a different page of an index. All changed pages must be flushed before a boot
-    is acknowledged.
+    Therefore, rows that are written at the same time are adjacent in every index by id. With random
+    ids, each row would change a different page of an index, and all changed pages must be flushed
+    before a boot is acknowledged.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class RandomIds:
     def uuid(self) -> str:
         now_ms = time.time_ns() // 1_000_000
         # A request for many servers makes many ids in a millisecond. Other threads may set the
-        # beginning meanwhile, so the moment and its text are one value.
+        # beginning at the same time, so the moment and its text are one value.
         moment_ms, beginning = self._beginning
         if moment_ms != now_ms:
             digits = f"{now_ms:012x}"
@@ -49,9 +49,9 @@ class RandomIds:
             return self._draw_many()
 
     def _draw_many(self) -> str:
-        # Many are drawn at once, because each system call releases the interpreter, and the
-        # writer thread waits to get it back. No digits are returned twice, even if two threads
-        # draw at the same time.
+        # Draw many digits at once. Each system call releases the interpreter lock, and the writer
+        # thread must then wait to get the lock back. No digits are returned twice, even if two
+        # threads draw at the same time.
         many = os.urandom(DRAWN_AT_ONCE * DRAWN_BYTES).hex()
         first, *others = (many[i : i + DRAWN_DIGITS] for i in range(0, len(many), DRAWN_DIGITS))
         self._drawn += others

@@ -1,8 +1,8 @@
-"""Typed settings, read once at the start. Each part of the program gets a slice of them.
+"""Reads the typed settings, once at the start. Each part of the program gets a slice of them.
 
 The sources are a TOML file of plain keys, ``INNKEEPER_<KEY>`` environment variables and the command
-line. Each source overrides those before it. An unknown name is an error, because otherwise a typo
-would silently leave the default in place. The message suggests the nearest known name.
+line. A later source overrides an earlier source. An unknown name is an error, because a typo would
+otherwise leave the default in place. The message suggests the nearest known name.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from innkeeper.terminal.arguments import is_http, names
 
 ENV_PREFIX = "INNKEEPER_"
 PREFIX = "_prefix"
-"""The suffix of the names of those settings that contain an API's path."""
+"""Names of settings for an API's path have this suffix."""
 PREFIX_PATTERN = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 HOST_PATTERN = re.compile(
     r"[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_-]+)*\.?", re.ASCII
 )
 ORIGIN_PATTERN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]+", re.ASCII)
-"""Scheme, host and optional port, without a trailing slash."""
+"""An origin, which is a scheme, a host and an optional port, without a trailing slash."""
 TOKEN_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """The name of a method or a header."""
 ZONE_PATTERN = re.compile(r"[^:\s\x00-\x1f]{1,255}")
@@ -41,13 +41,13 @@ SECRETS = frozenset(
 )
 """Settings whose values never appear in messages."""
 ONE_OR_SEVERAL = frozenset({"build_plan_encryption_key"})
-"""Lists that may be given as a single text, as in the design for zones."""
+"""These lists may be given as a single text."""
 OWN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json")
 """Paths of the service itself, outside of its APIs."""
 
 
 class SettingsError(Exception):
-    """The settings are wrong; the message names the setting and the error."""
+    """Raised if the settings are wrong. The message names the setting and the error."""
 
 
 def _keys() -> dict[str, str]:
@@ -62,7 +62,7 @@ def _keys() -> dict[str, str]:
 KEYS = _keys()
 """Maps every key to the name of its slice."""
 READERS = {name: converter_to(kind, strict=False) for name, kind in SLICES.items()}
-"""Read each slice."""
+"""The function that reads each slice from a mapping."""
 
 
 def load(
@@ -102,7 +102,7 @@ def load(
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """Return the environment variables from which :func:`load` reads the same settings."""
+    """Return environment variables from which :func:`load` reads the same settings."""
     environ: dict[str, str] = {}
     for key, slice_name in KEYS.items():
         value = getattr(getattr(settings, slice_name), key)
@@ -119,7 +119,7 @@ def _check_texts(slice_: Any) -> None:
         is_list = isinstance(value, tuple | Mapping)
         texts = tuple(value) if is_list else (value,)
         shown = "" if key in SECRETS else f": {value!r}"
-        # For the operating system, a path, name or address ends at its first NUL.
+        # The operating system would cut a path, a name or an address at its first NUL.
         if any(isinstance(each, str) and "\0" in each for each in texts):
             raise SettingsError(f"The setting {key!r} contains a NUL character{shown}.")
         if is_list and any(not each.strip() for each in texts):
@@ -129,7 +129,7 @@ def _check_texts(slice_: Any) -> None:
 def _conversion_error(
     read: Callable[[object], object], given: Mapping[str, Any], error: msgspec.ValidationError
 ) -> str:
-    """Return the message for a value of the wrong type; for a map, it names the wrong entry."""
+    """Return the message for a value of the wrong type. The message names a map's wrong entry."""
     for key, value in given.items():
         is_shown = isinstance(value, Mapping) and key not in SECRETS
         for name, each in value.items() if is_shown else ():

@@ -1,4 +1,4 @@
-"""The composition root: builds the store, the snapshot, the systems and the programs."""
+"""The composition root, which builds the parts of a service from the settings."""
 
 from __future__ import annotations
 
@@ -56,9 +56,10 @@ from innkeeper.systems.zones.sealing import sealer_of
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
 READERS_BESIDE = 7
-"""Readers in addition to the reader threads: the search, the order watch, the listener for
-invalidations, and the writer when it looks up a batch after a failed commit. Three more are the
-worker thread with the agent's token, and the threads for leases and for their webhook."""
+"""The number of readers of the database in addition to the reader threads. These are the candidate
+search, the order watch, the listener for invalidations, the writer when it looks up a batch after a
+failed commit, the worker thread with the agent's token, and the threads for leases and for their
+webhook."""
 
 
 def now() -> datetime:
@@ -72,7 +73,7 @@ def chance() -> float:
 
 
 def connect(settings: Settings) -> Store:
-    """Open the database without changing it."""
+    """Open the database, without creating or upgrading its schema."""
     storing = settings.storing
     url = database_url(settings)
     backend = _or_settings_error(lambda: backend_catalogue.of_url(url))
@@ -89,7 +90,7 @@ def connect(settings: Settings) -> Store:
 
 
 def database_url(settings: Settings) -> str:
-    """Return the database's URL; creates the folder of an embedded database."""
+    """Return the database's URL. If the database is embedded, create its folder."""
     storing = settings.storing
     if storing.database_url:
         return storing.database_url
@@ -112,9 +113,10 @@ def open_store(settings: Settings) -> Store:
 
 
 def open_store_as_it_is(settings: Settings) -> Store:
-    """Open a database whose schema the supervisor has upgraded.
+    """Open a database whose schema the supervisor has already upgraded.
 
-    Raises :class:`Busy` if the schema is not usable, or if the upgrade is not visible yet.
+    Raises :class:`Busy` if the schema is not usable, for example because the upgrade is not visible
+    yet.
     """
     store = connect(settings)
     with ExitStack() as undo:
@@ -129,7 +131,7 @@ def open_store_as_it_is(settings: Settings) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class Seams:
-    """What a service gets from its process. A simulation of many services replaces it."""
+    """The parts of a service that a simulation of many services in one process replaces."""
 
     ids: IdSource = field(default_factory=RandomIds)
     engine_of: Callable[[Store, BootExecutor, CandidateSearcher, IdSource, int], Engine] = Engine
@@ -139,7 +141,7 @@ class Seams:
 
 
 class Service:
-    """Everything that one serving process consists of."""
+    """One serving process, with all its parts."""
 
     def __init__(
         self,
@@ -149,7 +151,7 @@ class Service:
         clock: Clock = now,
         seams: Seams | None = None,
     ) -> None:
-        """Create the parts; ``patiently`` executes each action that needs the database."""
+        """Create the parts. ``patiently`` executes each action that needs the database."""
         seams = seams or Seams()
         self.settings = settings
         self._clock = clock
@@ -173,7 +175,7 @@ class Service:
             self.ids,
             settings.serving.reader_threads,
         )
-        # A separate thread, because the poll for invalidations must not wait for other reads.
+        # Use a separate thread, because the poll for invalidations must not wait for other reads.
         self._invalidation_thread = ThreadPoolExecutor(1, thread_name_prefix="invalidations")
         self.listener = invalidations.Listener(self.store, invalidations.IDENTITY)
         polled = SingleFlight(self._invalidations) if settings.is_one_of_several else None
@@ -239,7 +241,10 @@ class Service:
         self.workers: list[WorkerThread] = []
 
     def _resource_types(self) -> ResourceTypes:
-        """Return the resource types of leases. Types of an operator's own may read the database."""
+        """Return the resource types of leases.
+
+        Types that an operator has added may read the database.
+        """
         names = self.settings.leasing.lease_resource_types
         return _or_settings_error(
             lambda: self._patiently(
@@ -262,7 +267,9 @@ class Service:
         return await loop.run_in_executor(self._invalidation_thread, self.listener.number)
 
     def prepare_logins(self, address: str) -> Path | None:
-        """Create the required logins; returns the file with a new administrator's password, if any.
+        """Create the required logins.
+
+        If an administrator is new, return the file with the password.
 
         ``address`` is where this process listens. Call this method before requests are served.
         """
@@ -280,9 +287,11 @@ class Service:
         )
 
     def keep_agent_token(self) -> Path:
-        """Write a token for the demo agent, and keep renewing it; returns the token's file.
+        """Write a token for the demo agent to a file, and return the file.
 
-        Must not be called in the ``keystone`` mode, in which only Keystone issues tokens.
+        The token is renewed regularly.
+
+        Do not call this method in the ``keystone`` mode, in which only Keystone issues tokens.
         """
         assert self.settings.authenticating.auth != "keystone"
         self._has_agent = True
@@ -329,7 +338,7 @@ class Service:
         return self.site.leadership is not None and self.site.leadership.is_following
 
     def start_beside(self) -> None:
-        """Start only the tasks that run once for all workers."""
+        """Start only the periodic tasks that run once for all workers."""
         self._begin([self._token_task()])
 
     def _begin(self, tasks: list[PeriodicTask]) -> None:
@@ -339,7 +348,7 @@ class Service:
             self.workers[-1].start()
 
     def stop(self) -> None:
-        """Finish the work in progress, and release everything."""
+        """Finish the work in progress, and release all resources."""
         for worker in self.workers:
             worker.stop(self.settings.serving.shutdown_grace_s)
         self.engine.stop(self.settings.serving.shutdown_grace_s)
@@ -352,7 +361,7 @@ class Service:
         self.store.dispose()
 
     def why_not_ready(self) -> str | None:
-        """Return why requests cannot be served, or ``None`` if they can."""
+        """Return the reason why requests cannot be served, or ``None`` if they can be served."""
         if not self.engine.writer.is_alive:
             return "the writer thread has ended"
         if self.detector.is_stuck:
@@ -366,7 +375,7 @@ T = TypeVar("T")
 
 
 def _or_settings_error(make: Callable[[], T]) -> T:
-    """Call ``make``, and raise its ``ValueError`` as a :class:`SettingsError`."""
+    """Call ``make``. If it raises ``ValueError``, raise :class:`SettingsError` instead."""
     try:
         return make()
     except ValueError as error:
@@ -377,7 +386,7 @@ def _tracing(endpoint: str | None) -> Tracer | None:
     if endpoint is None:
         return None
     try:
-        # The library is an extra, and slow to import.
+        # The library is an optional dependency, and slow to import.
         from innkeeper.entrypoints.api.tracing import OpenTelemetryTracer  # noqa: PLC0415
     except ImportError as error:
         raise SettingsError(

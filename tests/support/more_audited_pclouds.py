@@ -163,10 +163,12 @@ FAULTS: Mapping[str, Fault] = {
         "stray-host", "host h1 is missing from aggregate ", _unmirrored
     ),
     "a server that names nothing": Fault(
-        "foreign-server", f"of pcloud {PCLOUD}, but its hints do not name it", _resident()
+        "foreign-server", f"of pcloud {PCLOUD}, which the server's hints do not name", _resident()
     ),
     "a server that names another pcloud": Fault(
-        "foreign-server", f"of pcloud {PCLOUD}, but its hints do not name it", _resident(OTHER)
+        "foreign-server",
+        f"of pcloud {PCLOUD}, which the server's hints do not name",
+        _resident(OTHER),
     ),
     "all at once too often": Fault(
         "wrong-ratio",

@@ -35,13 +35,12 @@ class Inventory:
     def capacity_units(self) -> int:
         """:attr:`capacity` rounded down, between 0 and 2**62.
 
-        Allocations are whole numbers, so they fit into the rounded value if and only if they fit
-        into the unrounded capacity.
+        Amounts are whole numbers, so rounding down does not change which amounts fit.
         """
         return max(0, math.floor(min(self.capacity, float(2**62))))
 
     def gives(self, amount: int) -> bool:
-        """Return whether the unit rules allow one allocation of ``amount``, ignoring usage."""
+        """Return whether the unit rules allow one allocation of ``amount``. Usage is ignored."""
         return gives(self.min_unit, self.max_unit, self.step_size, amount)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """A rule that the data of a room must always follow.
+    """A rule that the stored data must always follow.
 
     ``kind`` is its name on the command line and in documents. ``advice`` says what the operator
     should do about a finding. ``repair`` says what ``audit --repair`` does, if a repair is safe.
@@ -27,7 +27,10 @@ class Invariant:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One violation of an invariant. ``text`` describes it; ``key`` identifies the object."""
+    """One violation of an invariant.
+
+    ``text`` describes the violation, ``key`` identifies the object.
+    """
 
     invariant: Invariant
     key: str

@@ -14,16 +14,16 @@ import msgspec
 from innkeeper.domain.ids import ProviderUuid
 
 UNSUFFIXED = ""
-"""The suffix of the unsuffixed group: its classes may come from several providers."""
+"""The suffix of the unsuffixed group. Different providers may supply the classes of this group."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestGroup:
     """A group of requested resources, with conditions on their providers.
 
-    The classes of the unsuffixed group may come from different providers: from those of one tree,
-    and from those that share their resources with this tree. One provider supplies the whole amount
-    of a class.
+    Different providers may supply the classes of the unsuffixed group. These providers are in one
+    tree, or are sharing providers that serve this tree. The whole amount of one class comes from
+    one provider.
 
     A suffixed group gets all of its resources from one provider. This provider must have at least
     one trait of every set in ``required``. It must also be in at least one aggregate of every set
@@ -44,12 +44,12 @@ class CandidateQuery:
     """A query for allocation candidates. The ``groups`` have distinct suffixes.
 
     ``is_isolated`` requires different providers for the suffixed groups. Each set in
-    ``same_subtrees`` contains suffixes of groups. The provider of one group in the set must be the
-    root of a subtree that contains the providers of all groups in the set.
+    ``same_subtrees`` contains suffixes of groups. One of these groups must have a provider that is
+    equal to, or an ancestor of, the providers of all the others.
 
     ``root_required`` and ``root_forbidden`` are traits of the root provider. With
-    ``takes_one_of_a_tree``, a candidate uses at most one provider of each tree; clients that do not
-    know trees need this. The search stops after ``limit`` candidates.
+    ``takes_one_of_a_tree``, a candidate uses at most one provider of each tree. Clients that do not
+    support nested providers need this limit. The search stops after ``limit`` candidates.
     """
 
     groups: tuple[RequestGroup, ...]
@@ -93,10 +93,10 @@ class ProviderSummary(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class FoundCandidates:
-    """The candidates, and a summary of every provider in the trees that they use.
+    """The candidates, and a summary of every provider in their trees.
 
-    If ``is_cut`` is set, the search stopped at an internal bound, before the ``limit`` of the
-    query, and there may be more candidates.
+    If ``is_cut`` is set, an internal bound stopped the search before it reached the ``limit`` of
+    the query. There may then be more candidates.
     """
 
     candidates: list[Candidate]

@@ -1,4 +1,4 @@
-"""Types of the compute room: flavors, hosts, agents and servers."""
+"""Types for compute: flavors, hosts, agents and servers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Flavor:
 
     @property
     def all_disk_gb(self) -> int:
-        """Disk that a server of this flavor uses on its host: root, ephemeral and swap."""
+        """The disk space that a server of this flavor uses: root, ephemeral and swap."""
         return self.disk_gb + self.ephemeral_gb + -(-self.swap_mb // 1024)
 
 
@@ -75,11 +75,11 @@ class Liveness:
 
 @dataclass(frozen=True, slots=True)
 class Host(Liveness):
-    """A machine with an agent: a provider that can hold servers, and its compute service.
+    """A compute host, with its resource provider and its compute service.
 
     ``availability_zone`` is the zone that an aggregate of the host sets. If no aggregate sets a
-    zone, it is the ``reported_zone``. ``dedication`` is one of
-    :class:`innkeeper.domain.hosts.Dedication`; ``dedicated_to`` is the id of the pcloud or
+    zone, ``availability_zone`` is the same as ``reported_zone``. ``dedication`` is a value of
+    :class:`innkeeper.domain.hosts.Dedication`, and ``dedicated_to`` the id of the host's pcloud or
     reservation. ``kept_ratios`` are the ratios that the dedication sets, by resource class.
     """
 
@@ -157,7 +157,7 @@ class Task:
     RESIZE_REVERTING = "resize_reverting"
     MIGRATING = "migrating"
     REBUILDING = "rebuilding"
-    """During an evacuation: the server is rebuilt on another host, because its own host is lost."""
+    """The server is evacuated. It is rebuilt on another host, because its own host is lost."""
     SHELVING = "shelving"
     SHELVING_OFFLOADING = "shelving_offloading"
     UNSHELVING = "unshelving"
@@ -230,9 +230,9 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """The objects that a request names, as the zone defines them that got it from the user.
+    """The objects that a request names, as defined in the zone that received the user's request.
 
-    Other zones do not look them up.
+    The zones below use these definitions, and do not look the objects up themselves.
     """
 
     flavor: Flavor
@@ -242,30 +242,31 @@ class Definitions:
 
 
 class BootRequest(msgspec.Struct, frozen=True):
-    """A validated request for servers. The objects that it names have not been looked up yet.
+    """A validated request for servers, before the flavor and other named objects are looked up.
 
     Up to ``count_max`` servers are placed, if the quota and the hosts allow them. If fewer than
     ``count_min`` servers fit, no server is placed. ``forced_host`` is the only acceptable host; the
     caller has checked that the user may force a host. ``seed`` determines the random choices.
-    ``server_ids`` are ``count_max`` new ids. With ``is_repeat``, servers with these ids may exist,
-    and are looked up first.
+    ``server_ids`` are ``count_max`` new ids. With ``is_repeat``, an earlier attempt may have
+    created servers with these ids, so existing servers are looked up first.
 
-    ``destination`` comes from an entry of a build plan: a server and its host, sealed by a zone.
-    ``destination`` has the id of the only server, and its only acceptable host. Such a request
-    leaves no server in ERROR, and is refused from ``expires_at`` on.
+    ``destination`` comes from a build plan entry, in which a zone chose a host for one server.
+    ``destination`` has the id of this server and the name of this host. No other host is
+    acceptable. A request with a ``destination`` leaves no server in ERROR, and is refused from
+    ``expires_at`` on.
 
-    A boot batch is all servers of one user request. If some of them are in other zones,
-    ``launch_indexes`` are the numbers that the servers of this request have in the batch. With
-    ``is_numbered``, the names of servers end with these numbers. If ``is_numbered`` is ``None``,
-    the names end with numbers if the request is for several servers.
+    The servers of one user request are a boot batch. If the batch is spread over several zones,
+    ``launch_indexes`` has the batch numbers of the servers in this zone. With ``is_numbered``, the
+    names of servers end with these numbers. If ``is_numbered`` is ``None``, the names end with
+    numbers if the request is for several servers.
 
-    A request from a zone parent has ``definitions``, which replace what this zone defines.
-    ``entry_id`` is the id of its build plan entry. A request with several entries has ``entries``
-    instead. With ``is_across_zones``, weights must be comparable with those of other zones. Without
-    it, all servers stay in this zone. With ``is_refused_without_hosts``, a request for which there
-    are too few hosts leaves no server in ERROR. With ``may_be_elsewhere``, it is no error if this
-    zone does not know the requested availability zone or host. With ``has_volumes``, volumes are
-    reserved for the servers. With ``is_volume_backed``, one of a server's volumes is its boot disk.
+    A request from a zone parent has ``definitions``, which are used instead of this zone's objects.
+    A request for one build plan entry has the ``entry_id``. A request for several has ``entries``.
+    With ``is_across_zones``, other zones may get servers of the same batch, so the weights of hosts
+    must be comparable across zones. With ``is_refused_without_hosts``, no server is left in ERROR
+    if there are too few hosts. With ``may_be_elsewhere``, it is no error if this zone does not know
+    the requested availability zone or host. With ``has_volumes``, volumes are reserved for the
+    servers. With ``is_volume_backed``, one of a server's volumes is its boot disk.
     """
 
     project_id: str
@@ -308,12 +309,12 @@ class BootRequest(msgspec.Struct, frozen=True):
     is_repeat: bool = False
 
     def launch_index(self, place: int) -> int:
-        """Return the number that the server at this place of the request has in its boot batch."""
+        """Return the boot batch number of the server at position ``place`` in this request."""
         return self.launch_indexes[place] if self.launch_indexes else place
 
     @property
     def numbers_names(self) -> bool:
-        """Whether the names of the servers end with their numbers, as in Nova."""
+        """Whether the name of each server ends with its number in the boot batch, as in Nova."""
         return self.count_max > 1 if self.is_numbered is None else self.is_numbered
 
 
@@ -322,7 +323,8 @@ class Booted(msgspec.Struct, frozen=True):
 
     If no host was found, ``refused`` has the reasons. ``refused_by`` is the filter that removed the
     last host, or the plugin that failed. Two fields are for administrators. ``counted_fault`` is
-    ``fault`` with numbers of hosts. ``details`` has the error of a plugin that failed.
+    the text of ``fault`` with numbers of hosts added. ``details`` has the error of a plugin that
+    failed.
     """
 
     batch_id: str
@@ -335,5 +337,5 @@ class Booted(msgspec.Struct, frozen=True):
 
 
 UNLIMITED = -1
-COUNTS_REVERSED = "min_count must be <= max_count"
 """The value of a limit that is not enforced."""
+COUNTS_REVERSED = "min_count must be <= max_count"

@@ -1,9 +1,9 @@
-"""Make functions that convert plain values to typed values, before they are first needed.
+"""Make functions that convert plain values to typed values.
 
-May be false: that threads may be the first to use a type with msgspec. When a type is first used,
-msgspec reads its fields. If a second thread uses the type meanwhile, that thread reads a null
-pointer, and the process ends. So all types are first used while modules are imported: by
-:func:`converter_to`, and by decoders that modules create.
+The first use of a type with msgspec is not thread-safe. At this first use, msgspec reads the fields
+of the type. If a second thread uses the type meanwhile, this thread reads a null pointer and the
+process crashes. For this reason every type is first used while modules are imported, either by
+:func:`converter_to` or by a decoder that a module creates.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ T = TypeVar("T")
 def converter_to(kind: type[T], *, strict: bool = True) -> Callable[[object], T]:
     """Return a function that converts plain values to a type.
 
-    With ``strict=False``, texts are converted to numbers where the type demands it. The function
-    raises ``msgspec.ValidationError`` for other values. Call this while a module is imported.
+    With ``strict=False``, text is converted to a number where the type has a number. The returned
+    function raises ``msgspec.ValidationError`` for a value that cannot be converted. Call
+    ``converter_to`` only while a module is imported.
     """
-    # This first conversion makes msgspec read the fields of the type.
+    # Creating a decoder makes msgspec read the fields of the type.
     msgspec.json.Decoder(kind)
 
     def convert(value: object) -> T:

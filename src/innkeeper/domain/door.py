@@ -1,7 +1,8 @@
-"""Types of the door: it forwards users' requests to pods, and knows where resources are.
+"""Types for the door. The door forwards users' requests to pods and records where resources are.
 
-A pod is a cloud behind this service. A *mark* is a text that the door stores with what it makes in
-a pod, so that it finds the resource again if the pod's answer is lost.
+A pod is a cloud behind this service. A *mark* is a text that the door stores with each resource
+that it creates in a pod. If the pod's answer to the create is lost, the door finds the resource by
+its mark.
 
 Source: ADR 0040.
 """
@@ -30,7 +31,7 @@ of the project's id follow the prefix."""
 WITH_SERVERS = "with:"
 """The prefix of the marks of volumes that a pod makes for servers.
 
-The mark of the create or the id of the server follows, and the number of the device.
+After the prefix come the mark of the create or the id of the server, and the device number.
 """
 MARK = "innkeeper-door"
 """The metadata key under which a pod stores the mark of a resource that the door makes."""
@@ -53,7 +54,7 @@ class DoorAmounts:
 class DoorLimits:
     """The quotas of a project for one kind of resource. -1 means unlimited.
 
-    The quotas for volumes include those of the volume's type.
+    For volumes, the ``type_`` fields are the quotas for one volume type.
     """
 
     number: int
@@ -81,7 +82,7 @@ class DoorRequest:
     """A request as a client sent it.
 
     ``target`` is the path without the version, as in ``/servers``. ``address`` is the address of
-    this API without the version; it replaces the address of the pod in links.
+    this API without the version. In links, it replaces the address of the pod.
     """
 
     kind: str
@@ -111,10 +112,10 @@ class DoorAnswer:
 class PodResource:
     """A server or volume as its pod reports it.
 
-    ``project_id`` is the id at the door, which is the name of the project in the pod. ``mark`` is
-    the text that the door gave the create, to recognize the resource. ``amounts`` is ``None`` if
-    the pod does not tell the amounts, or while they may change. ``servers`` are the ids of the
-    servers to which a volume is attached.
+    ``project_id`` is the project's id at the door. In the pod, this id is the name of the project.
+    ``mark`` is the mark that the door sent with the create. ``amounts`` is ``None`` if the pod does
+    not report amounts, or while a change of the amounts may be in progress. ``servers`` are the ids
+    of the servers to which a volume is attached.
     """
 
     kind: str
@@ -126,36 +127,36 @@ class PodResource:
 
 
 def object_of(told: Json) -> Mapping[str, Json]:
-    """Return a value from a body as an object, which the schema of the body says that it is."""
+    """Return a value from a body as a JSON object. The schema of the body ensures the type."""
     assert isinstance(told, Mapping), "the schema of a body is checked before"
     return told
 
 
 def objects_of(told: Json) -> Sequence[Mapping[str, Json]]:
-    """Return a value from a body as a list of objects. By its schema, it is a list or empty."""
+    """Return a list from a body, or an empty list for ``None``. The schema ensures the type."""
     rows = told or ()
     assert isinstance(rows, Sequence), "the schema of a body is checked before"
     return [object_of(each) for each in rows]
 
 
 def number_of(told: Json) -> int:
-    """Return a value from a body as a number. By its schema, it is a number or empty (then 0)."""
+    """Return a number from a body, or 0 for ``None``. The schema ensures the type."""
     number = told or 0
     assert isinstance(number, int | float | str), "the schema of a body is checked before"
     return int(number)
 
 
 def message_of(told: Json) -> str:
-    """Return the message of an error as the APIs write it; empty if there is none."""
+    """Return the message in the body of an error response, or an empty string if it has none."""
     fault = next(iter(told.values()), None) if isinstance(told, Mapping) else None
     message = fault.get("message") if isinstance(fault, Mapping) else None
     return message if isinstance(message, str) else ""
 
 
 class PodRefused(Exception):
-    """A pod refused a create, and surely made nothing.
+    """A pod refused a create, and certainly created nothing.
 
-    ``answer`` or ``error`` is what the client gets if no other pod takes it.
+    If no other pod accepts the request, the client gets ``answer`` or ``error``.
     """
 
     def __init__(self, why: str, answer: DoorAnswer | None, error: Conflict | None = None) -> None:
@@ -164,7 +165,7 @@ class PodRefused(Exception):
 
     @property
     def message(self) -> str:
-        """What the pod says, for users; empty if it says nothing."""
+        """The pod's message for users, or an empty string if the pod gave none."""
         if self.answer is None:
             return "" if self.error is None else self.error.message
         return message_of(msgspec.json.decode(self.answer.body)) if self.answer.body else ""

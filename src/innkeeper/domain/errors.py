@@ -1,4 +1,4 @@
-"""Errors that the rooms raise. ``api/faults.py`` maps them to HTTP statuses.
+"""Errors for rejected requests. ``api/faults.py`` maps them to HTTP statuses.
 
 Always true: the message of a :class:`Refusal` is a full sentence for the client, and contains
 nothing that the client may not see.
@@ -62,7 +62,7 @@ class QuotaExceeded(Forbidden):
 
 
 class VolumeQuotaExceeded(QuotaExceeded):
-    """The request exceeds a quota of volumes. The Block Storage API has its own status for it."""
+    """The request exceeds a quota of volumes. The Block Storage API has its own status for this."""
 
 
 class NotFound(Refusal):
@@ -74,10 +74,7 @@ class Conflict(Refusal):
 
 
 class NotEnough(Conflict):
-    """There is too little capacity in a window of time.
-
-    Programs read the numbers in ``details``.
-    """
+    """There is too little capacity in a window of time. ``details`` has the numbers."""
 
     def __init__(self, message: str, *, code: str, details: Mapping[str, Any]) -> None:
         super().__init__(message, code=code)
@@ -85,7 +82,7 @@ class NotEnough(Conflict):
 
 
 class WrongState(Conflict):
-    """A server's state forbids the action: the server's field ``fact`` has the value ``value``."""
+    """The state of a server forbids the action. The field ``fact`` has the value ``value``."""
 
     def __init__(self, server_uuid: str, fact: str, value: str | None) -> None:
         super().__init__(
@@ -154,7 +151,7 @@ class Unavailable(Refusal):
 
 
 class ClientLeft(Refusal):
-    """The client closed its connection before its request's turn, so no answer can reach it."""
+    """The client closed the connection before its request was processed."""
 
     def __init__(self) -> None:
         super().__init__("The client closed the connection before the request's turn.")
@@ -176,10 +173,10 @@ class PluginFailed(Refusal):
 
 
 class Doubtful(Unavailable):
-    """The database did not acknowledge the commit, so the commit may or may not have happened.
+    """The database did not acknowledge a commit. The commit may or may not have happened.
 
-    If the commit happened, a retry is rejected. So a caller that retries must recognize its own
-    first write.
+    If the commit happened, a retry is rejected. A caller that retries must therefore recognize the
+    result of its first attempt.
     """
 
 
@@ -194,11 +191,11 @@ class Unanswered(Unavailable):
 
 
 class Busy(Unavailable):
-    """Other writers held the database for longer than the timeout."""
+    """Other writers kept the database locked for longer than the timeout."""
 
 
 class Collided(Busy):
-    """A conflict with another writer rolled this write back. It may be retried at once."""
+    """A conflict with another writer rolled the transaction back. Retry at once."""
 
 
 class NotLetIn(Unavailable):

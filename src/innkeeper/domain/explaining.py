@@ -30,7 +30,7 @@ class Tally:
 
     ``refused`` counts all hosts that the filter rejects. ``removed`` counts only those that passed
     all earlier filters. ``alone`` counts only those that no other filter rejects. ``missing``
-    describes what the hosts lack. ``counted`` is the same text with numbers of hosts, for
+    describes in words what the hosts lack. ``counted`` is the same text with numbers of hosts, for
     administrators.
     """
 
@@ -56,8 +56,8 @@ class Objection:
 class NearMiss:
     """A rejected host, with the filters that reject the host.
 
-    ``shortage`` adds up, over all requested amounts, the fraction that the host lacks. If the host
-    lacks a quarter of one amount and nothing else, ``shortage`` is 0.25.
+    ``shortage`` is the sum of the missing fractions of all requested amounts. For example, it is
+    0.25 if the host lacks a quarter of one amount and nothing else.
     """
 
     host: str
@@ -110,7 +110,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A host that passed all filters, with its weight and the weights by weigher."""
+    """A host that passed all filters, with its weight and each weigher's part of the weight."""
 
     host: str
     weight: float
@@ -121,11 +121,11 @@ class Ranked:
 class Explanation:
     """The hosts that the servers would get, or the reasons why the servers get no host.
 
-    ``tallies`` and ``nearest`` describe the search for the first server. If some servers get a host
-    and others do not, ``then`` describes the search for the first server without a host.
-    ``has_dedicated`` tells whether the cloud has dedicated hosts. ``unread`` has the reason why a
-    scheduler hint was ignored, by the name of the hint. ``counted_fault`` is the same text as
-    ``fault``, with numbers of hosts, for administrators.
+    ``tallies`` and ``nearest`` describe the search for the first server. If only some servers get a
+    host, ``then`` describes the search for the first server without a host. ``has_dedicated`` tells
+    whether the cloud has dedicated hosts. ``unread`` maps each ignored scheduler hint to the reason
+    why it was ignored. ``counted_fault`` is the text of ``fault`` with numbers of hosts added, for
+    administrators.
     """
 
     hosts: int

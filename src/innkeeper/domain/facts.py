@@ -1,8 +1,8 @@
-"""Facts of hosts, in the form in which requirements compare them.
+"""Normalize the facts of hosts, so that requirements can compare the values.
 
-Always true: normalizing a value twice is the same as normalizing it once. A number in a text is a
-number. The parts of a version, such as 1.10.2, are compared as numbers. Other texts are compared as
-texts.
+A text that spells a number becomes a number. The parts of a version, such as 1.10.2, are compared
+as numbers. All other texts are compared as texts. Always true: normalizing a value twice gives the
+same result as normalizing it once.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Mapping
 from typing import Any
 
 WHOLE_MAX = 2**53
-"""A double represents every whole number up to this one exactly."""
+"""A double represents every whole number up to this limit exactly."""
 _NUMBER = re.compile(r"[+-]?[0-9]{1,17}(\.[0-9]{1,17})?")
 _VERSION = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12}){2,}")
 _PART_DIGITS = 12
-"""Versions with longer parts are texts; shorter parts are filled with zeros."""
+"""The maximum number of digits in a part of a version. Shorter parts are padded with zeros."""
 
 
 def normalized(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a host with all values, also nested ones, in the form for comparison."""
+    """Return the facts of a host with all values normalized, including nested values."""
     return {name: normalized_value(value) for name, value in facts.items()}
 
 
 def normalized_value(value: Any) -> Any:
-    """Return one value in the form in which values are compared."""
+    """Return one value in its normalized form."""
     if isinstance(value, Mapping):
         return normalized(value)
     if isinstance(value, list | tuple):
@@ -33,7 +33,7 @@ def normalized_value(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        # As doubles, some large numbers that differ would be equal.
+        # Two different large numbers can be equal as doubles, so large numbers become text.
         return float(value) if abs(value) < WHOLE_MAX else str(value)
     return _normalized_text(value) if isinstance(value, str) else value
 

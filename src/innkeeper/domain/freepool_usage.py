@@ -1,8 +1,8 @@
-"""How hosts of the freepool were reserved and used over time; pure arithmetic.
+"""Compute how hosts of the freepool were reserved and used over time.
 
 The freepool is the set of hosts that are kept for leases. Hours are added up per group: a project,
-a day or a host. Whole hosts and slots are counted separately, because a slot is only a part of a
-host: the resources of one server. Source: the seed about reservations.
+a day or a host. Whole hosts and slots are counted separately. A slot is the part of a host that one
+server needs. Source: the seed about reservations.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from innkeeper.domain.usage import SECONDS_PER_HOUR
 PROJECT, DAY, HOST = "project", "day", "host"
 GROUPS = (PROJECT, DAY, HOST)
 TOTAL = ""
-"""The key of the hours of everything, in a report by group."""
+"""The key of the sum over all groups in a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class FreepoolPeriod:
-    """A period in which a host was in the freepool, or was reserved, wholly or in slots."""
+    """A period in which a host was in the freepool, or reserved as a whole or in slots."""
 
     host_name: str
     reservation_uuid: str | None
@@ -36,7 +36,7 @@ class FreepoolPeriod:
 
 @dataclass(frozen=True, slots=True)
 class ServerTime:
-    """A period in which a server was on a host. Servers in slots have the reservation's flavor."""
+    """A period in which a server was on a host. A server in a slot has the reservation's flavor."""
 
     host_name: str
     flavor_id: str
@@ -78,7 +78,7 @@ def merged(windows: Iterable[Window]) -> list[Window]:
 
 
 def intersection(first: Sequence[Window], second: Sequence[Window]) -> list[Window]:
-    """Return the times that both lists contain. Each list is in order and without overlaps."""
+    """Return the time that is in both lists. Each list is in order and without overlaps."""
     found, one, two = [], 0, 0
     while one < len(first) and two < len(second):
         start = max(first[one].start, second[two].start)
@@ -97,7 +97,7 @@ def report(
 ) -> dict[str, Hours]:
     """Return the hours of each group within a window, by the name of the group.
 
-    The key ``TOTAL`` has the hours of everything.
+    The key ``TOTAL`` has the sum over all groups.
     """
     counted = _Counted(group_by)
     by_host: dict[str, list[ServerTime]] = defaultdict(list)
@@ -139,9 +139,9 @@ def _count_host(
 def _used(
     period: FreepoolPeriod, window: Window, servers: Sequence[ServerTime], in_use: Sequence[Window]
 ) -> Iterator[Window]:
-    """Yield the times at which a reserved host had any server.
+    """Yield the times at which a reserved host had at least one server.
 
-    For slots, yield the time of each server.
+    For a reservation of slots, yield the time of each server in the slots.
     """
     if period.is_whole:
         yield from intersection([window], in_use)
@@ -167,7 +167,7 @@ class _Counted:
     def add(
         self, name: str, window: Window, project_id: str | None, host: str, times: int = 1
     ) -> None:
-        """Add the hours of a window, ``times`` times."""
+        """Add the hours of a window, multiplied by ``times``."""
         for group, part in self._parts(window, project_id, host):
             hours = times * max(0.0, (part.end - part.start).total_seconds()) / SECONDS_PER_HOUR
             for each in {TOTAL, group}:
@@ -192,7 +192,7 @@ class _Counted:
 
 
 def by_day(window: Window) -> Iterator[tuple[str, Window]]:
-    """Yield, for each day that a window touches, the day in UTC and the part of the window."""
+    """Split a window at midnight UTC. Yield each day with its part of the window."""
     start = window.start
     while start < window.end:
         midnight = start.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)

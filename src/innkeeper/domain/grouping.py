@@ -13,14 +13,14 @@ from innkeeper.domain.placing import GroupRule
 ZONE_KEY = "availability_zone"
 """The metadata key that puts the hosts of an aggregate into an availability zone."""
 OF_RESERVATION = "reservation:"
-"""The prefix of the name of a reservation's server group. The id of the reservation follows."""
+"""The prefix of the name of a reservation's server group. The reservation's id comes after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """A named set of hosts with metadata. ``hosts`` has the names of the hosts, oldest host first.
 
-    ``kind`` is set if a room manages the aggregate, and ``None`` if operators manage it.
+    ``kind`` is set if this service manages the aggregate, and ``None`` if operators manage it.
     """
 
     id: int
@@ -42,7 +42,7 @@ class Aggregate:
 class ServerGroup:
     """Servers of one project under one policy (see :class:`placing.GroupPolicy`).
 
-    ``servers_per_host_max`` has a meaning for anti-affinity only; there, ``None`` means 1.
+    ``servers_per_host_max`` applies only to anti-affinity policies, for which ``None`` means 1.
     """
 
     uuid: str
@@ -56,7 +56,7 @@ class ServerGroup:
 
     @property
     def is_of_lease(self) -> bool:
-        """Whether the group belongs to a reservation. Users choose names of groups, but no ids."""
+        """Whether the group belongs to a reservation, judged by the group's id and name."""
         return (self.uuid, self.name) == group_of_reservation(
             self.name.removeprefix(OF_RESERVATION)
         )
@@ -72,11 +72,10 @@ _OF_PARENTS = UUID("6b1a4f0e-52a5-4d0c-9f7e-0d3c8f0c2a51")
 
 @dataclass(frozen=True, slots=True)
 class GroupDefinition:
-    """A server group of a zone, as the zone describes it to the zones below.
+    """A server group, as a zone describes it to its child zones.
 
-    ``key`` is the id of the group in the zone to which users send requests. ``has_members`` says
-    that the zone that gets this definition has members of the group, in itself or in zones below
-    it.
+    ``key`` is the id of the group in the zone to which users send requests. ``has_members`` is true
+    if the receiving zone or a zone below it has members of the group.
     """
 
     key: str
@@ -86,7 +85,7 @@ class GroupDefinition:
 
     @property
     def uuid(self) -> str:
-        """The id of the group in the zones below. It differs from the ids of their own groups."""
+        """The id of this group in child zones. No group that a child zone created has this id."""
         return str(uuid5(_OF_PARENTS, self.key))
 
 
@@ -94,9 +93,9 @@ class GroupDefinition:
 class GroupState:
     """A server group at the time of a boot.
 
-    ``rule`` has the number of members on each host. ``members`` is the number of all members that
-    are not deleted, with or without a host, here or in the zones below. ``group_id`` is 0 for a
-    group of a zone parent that never had a member here.
+    ``rule`` has the number of members on each host. ``members`` is the number of members in this
+    zone and the zones below. It includes members without a host, but no deleted members.
+    ``group_id`` is 0 if a zone parent defined the group and this zone never had a member of it.
     """
 
     group_id: int

@@ -1,12 +1,14 @@
-"""Hop tokens: the signed form in which one zone sends a request of its users to a child zone.
+"""Hop tokens, with which a zone signs its users' requests to a child zone.
 
-A hop is the step of a request from a zone to a child zone. Always true: a token is valid for one
-method, one target (the path and query) and one body, for at most ``LIFETIME_S``. Without the secret
-that the two zones share, no token can be made or changed. All texts and numbers in a token are
-bounded, so a zone parent cannot make later code fail with values that are too large.
+A hop is the step of a request from a zone to a child zone.
 
-May be false: that a token arrives for the first time. If a request writes, its receiver must accept
-the id of the token once, and refuse it afterwards. Source: ADR 0037.
+Always true: a token is valid for one method, one target (the path and query) and one body, for at
+most ``LIFETIME_S``. Without the secret that the two zones share, no token can be made or changed.
+All texts and numbers in a token are bounded, so a zone parent cannot make later code fail with
+values that are too large.
+
+A token can arrive more than once. For a request that writes, the receiver must accept the id of a
+token only once. Source: ADR 0037.
 """
 
 from __future__ import annotations
@@ -32,10 +34,11 @@ LENGTH_MAX = 8192
 """The maximum length of a token. Longer text is refused without decoding."""
 LIFETIME_S = 60.0
 SKEW_S = 30.0
-"""The largest difference between the clocks of two zones."""
+"""The largest tolerated difference between the clocks of two zones."""
 REFUSED = "The request of the zone parent is not valid."
 PARENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""A parent's name. It has no colon, because it is part of the prefix of ids."""
+"""The pattern of zone parents' names. A name has no colon, because a colon separates the name from
+an id."""
 OWNER_CHARS_MAX = 180
 """The maximum length of ids of users and projects. With a prefix, such an id fits in the
 database."""
@@ -43,7 +46,8 @@ NAME_CHARS_MAX = 255
 VISITED_MAX = 16
 TARGET_CHARS_MAX = 1024
 """The maximum length of a target in a token. For a longer target, the token has the digest of the
-target instead. A greater maximum could make a token with the longest names and ids too long."""
+target instead. With a greater maximum, a token with the longest names and ids would exceed
+:data:`LENGTH_MAX`."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _OWNER = re.compile(rf"[^\0]{{0,{OWNER_CHARS_MAX}}}", re.DOTALL)
 _OWNER_NAME = re.compile(rf"[^\0]{{0,{NAME_CHARS_MAX}}}", re.DOTALL)
@@ -83,10 +87,10 @@ _DECODER = msgspec.msgpack.Decoder(_Content)
 
 @dataclass(frozen=True, slots=True)
 class HopClaims:
-    """The content of a token: the caller in the zone parent, and the request it is valid for.
+    """The content of a token: the caller in the zone parent, and the signed request.
 
-    ``target`` is the path with its query, or its digest; see :func:`signed_target`. ``id`` is a
-    random text.
+    ``target`` is the path with the query, or the digest of both; see :func:`signed_target`. ``id``
+    is a random text.
     """
 
     parent_name: str
@@ -101,17 +105,17 @@ class HopClaims:
 
 
 def digest_of(body: bytes) -> str:
-    """Return the digest of a request's body; empty for a request without a body."""
+    """Return the digest of a request's body."""
     return hashlib.sha256(body).hexdigest()
 
 
 def signed_target(target: str) -> str:
-    """Return a target as tokens have it: a long target is replaced by its digest."""
+    """Return a target in the form for tokens. A long target is replaced by its digest."""
     return target if len(target) <= TARGET_CHARS_MAX else _digested(target)
 
 
 def is_for(target: str, signed: str) -> bool:
-    """Return whether a token with the target ``signed`` is for a request with this target."""
+    """Return whether a token that contains ``signed`` is valid for a request with this target."""
     if signed.startswith(_DIGESTED):
         return _digested(target) == signed
     return target == signed or normal_target(target) == normal_target(signed)
@@ -120,9 +124,9 @@ def is_for(target: str, signed: str) -> bool:
 def normal_target(target: str) -> str:
     """Return a path and query in normal form.
 
-    Both zones use this form, because a proxy between them may escape different characters. The
-    function undoes the escapes that do not change the meaning (RFC 3986, section 6.2.2). Others
-    stay: ``%3D`` within a value differs from ``=``.
+    Both zones use the normal form, because a proxy between them may change which characters are
+    escaped. The function decodes the escapes of unreserved characters (RFC 3986, section 6.2.2).
+    Other escapes stay, because they change the meaning: ``%3D`` within a value differs from ``=``.
     """
     return _ESCAPE.sub(_normal_escape, target)
 
@@ -137,12 +141,12 @@ def _digested(target: str) -> str:
 
 
 def is_one(text: str) -> bool:
-    """Return whether a text has the form of a hop token. The token may be invalid."""
+    """Return whether a text begins as a hop token. The token may still be invalid."""
     return text.startswith(FORM)
 
 
 def sign(claims: HopClaims, secret: str) -> str:
-    """Return the token with these claims."""
+    """Return a token with these claims, signed with the secret of the two zones."""
     caller, tree = claims.caller, claims.tree
     content = msgspec.msgpack.encode(
         _Content(
@@ -169,9 +173,9 @@ def sign(claims: HopClaims, secret: str) -> str:
 
 
 def name_in(token: str) -> str:
-    """Return the name of the zone parent that a token claims to come from, without other checks.
+    """Return the name of the zone parent in a token, without checking the signature.
 
-    Raises :class:`Unauthenticated` for a text that is no token.
+    Raises :class:`Unauthenticated` if the text is not a token.
     """
     _, (_, content) = _parts(token)
     if PARENT_NAME.fullmatch(content.parent_name) is None:
@@ -182,8 +186,8 @@ def name_in(token: str) -> str:
 def opened(token: str, secret: str, now: datetime) -> HopClaims:
     """Return the claims of a token.
 
-    Raises :class:`Unauthenticated` if it was not signed with this secret, has expired, or is not
-    valid yet.
+    Raises :class:`Unauthenticated` if the token was not signed with this secret, has expired, or is
+    not valid yet.
     """
     mac, (raw, content) = _parts(token)
     if not (hmac.compare_digest(mac, _mac(raw, secret)) and _is_plausible(content)):

@@ -18,11 +18,10 @@ class Dedication:
     belong to a pcloud. ``OPEN`` hosts take servers that name the pcloud. ``CLOSED`` hosts take no
     servers.
 
-    ``FREEPOOL`` hosts are kept for leases. They take servers in slots of a running reservation. A
-    host of the freepool on which no reservation has anything also takes preemptible servers.
-    ``LEASED`` hosts take servers whose requests name the running reservation. ``ENDED`` hosts
-    belonged to a reservation that is over: they take no servers, and return to the freepool once
-    they are empty.
+    ``FREEPOOL`` hosts are kept for leases. They take servers in slots of a running reservation. If
+    no reservation has the host or slots on it, the host also takes preemptible servers. ``LEASED``
+    hosts take servers whose requests name the running reservation. ``ENDED`` hosts belonged to a
+    reservation that is over. They take no servers, and return to the freepool once they are empty.
     """
 
     POOLED = "pooled"
@@ -36,17 +35,17 @@ class Dedication:
 OF_PCLOUDS = frozenset({Dedication.POOLED, Dedication.CLOSED, Dedication.OPEN})
 OF_LEASES = frozenset({Dedication.FREEPOOL, Dedication.LEASED, Dedication.ENDED})
 TAKING_SERVERS = frozenset({Dedication.OPEN, Dedication.LEASED, Dedication.FREEPOOL})
-"""Dedications with which a host takes new servers, if their requests meet its conditions."""
+"""Dedications whose hosts take new servers. The request must meet the dedication's conditions."""
 TO_NOBODY = frozenset({None, Dedication.POOLED, Dedication.FREEPOOL})
 """Dedications of hosts that belong to no pcloud and no reservation."""
 
 
 class KeptRatio(NamedTuple):
-    """The allocation ratio in force for one class on a dedicated host, and the host's own values.
+    """The effective allocation ratio of one class on a dedicated host, and the host's own values.
 
-    ``in_force`` is the effective ratio. ``ratio`` is the host's own ratio, or ``None`` while the
-    host has no inventory of the class. ``max_unit`` is the host's own value, or :data:`WHOLE` if
-    one allocation may take all of the inventory.
+    ``in_force`` is the ratio that the dedication sets. ``ratio`` is the host's own ratio, or
+    ``None`` while the host has no inventory of the class. ``max_unit`` is the host's own value, or
+    :data:`WHOLE` if one allocation may take the whole inventory.
     """
 
     in_force: float
@@ -61,8 +60,8 @@ WHOLE = 0
 class InventoryReport:
     """One resource class in an agent's report.
 
-    A field that is ``None`` keeps its present value, which an operator may have set through
-    Placement. On a new host, such a field gets the default of this service.
+    If a field is ``None``, the present value stays. An operator may have set this value through
+    Placement. On a new host, the field gets the default of this service.
     """
 
     total: int
@@ -76,7 +75,7 @@ class InventoryReport:
         """Return the inventory that results from this report and the present inventory, if any."""
         if present is None:
             present = Inventory(self.total, max_unit=self.total, allocation_ratio=default_ratio)
-        # If max_unit was equal to the total, max_unit follows the new total.
+        # If max_unit was equal to the old total, it becomes the new total.
         is_whole = present.max_unit == present.total
         return Inventory(
             total=self.total,
@@ -97,8 +96,8 @@ class HostReport:
     """One host in an agent's report.
 
     ``servers`` are the ids of the servers on the host. ``not_running`` has the power states of the
-    servers that are not running. Both are ``None`` if the agent did not report them. A
-    capability is a number, a string or a list; its name contains the unit.
+    servers that are not running. Both fields are ``None`` if the agent did not report servers. A
+    capability is a number, a string or a list. Its name contains the unit.
     """
 
     name: str
@@ -120,8 +119,8 @@ class HostReport:
 class ProviderReport:
     """The part of a host's report that concerns its provider.
 
-    ``provider_id`` is set for a known host. ``gone_classes`` and ``gone_traits`` are the classes
-    and traits that the previous report of the host had, and the new report lacks.
+    ``provider_id`` is set for a known host. ``gone_classes`` and ``gone_traits`` were in the host's
+    previous report, but are not in the new report.
     """
 
     name: str
@@ -144,7 +143,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class HostDefaults:
-    """Defaults for new hosts, for values that the agent does not report.
+    """Defaults for values of new hosts that the agent does not report.
 
     Reported capabilities older than ``capabilities_max_age_s`` count as unknown.
     """
@@ -157,7 +156,7 @@ class HostDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The result of a host's report. ``unknown_servers`` are not in the database."""
+    """The result of a host's report. The database does not have the ``unknown_servers``."""
 
     name: str
     provider_uuid: ProviderUuid

@@ -1,7 +1,7 @@
 """Users, projects, roles, and the context of a request.
 
-Always true: a :class:`RequestContext` is created once, at the edge, from a validated token. Its
-rights are never extended.
+Always true: the API creates the :class:`RequestContext` of a request once, from a validated token.
+Later code never extends the rights in the context.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class AgentIdentity:
     hosts: tuple[str, ...] = ()
 
     def may_report(self, host_name: str) -> bool:
-        """Return whether a pattern matches the host's name, or there are no patterns."""
+        """Return whether the agent may report a host with this name."""
         return not self.hosts or any(
             fnmatch.fnmatchcase(host_name, pattern) for pattern in self.hosts
         )
@@ -56,13 +56,14 @@ class RequestContext(msgspec.Struct, frozen=True):
 
     @property
     def is_admin(self) -> bool:
-        """Whether the caller is an administrator of this zone. A zone parent never is."""
+        """Whether the caller is an administrator of this zone. Zone parents never are."""
         return "admin" in self.roles and self.hop is None
 
     def reaches(self, project_id: str) -> bool:
-        """Whether a project is within the caller's reach, whatever the caller's roles.
+        """Return whether the caller's zone may act on a project. This does not check roles.
 
-        A zone parent reaches only its own projects.
+        For a zone parent, this is true only for its own projects. For a caller of this zone, it is
+        true for all projects.
         """
         return self.hop is None or self.hop.parent.owns(project_id)
 
@@ -119,9 +120,9 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class TokenOwner:
-    """The user of a token, and the user's present roles on the project of its scope.
+    """The user of a token, the token's project, and the user's present roles on this project.
 
-    An unscoped token has no project and no roles.
+    With an unscoped token, there is no project and no role.
     """
 
     user: User

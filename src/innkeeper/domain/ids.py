@@ -23,11 +23,11 @@ ChangeId = NewType("ChangeId", int)
 ServerId = NewType("ServerId", str)
 AgentId = NewType("AgentId", str)
 HostIndex = NewType("HostIndex", int)
-"""The row number of a host in one host table. It is valid for that table only."""
+"""The row number of a host in one host table. The number is valid only in this table."""
 
 
 class Bookmark(NamedTuple):
-    """A position in the change feed: the id and time of the last row that was read from it."""
+    """A position in the change feed: the id and the time of the last row that was read."""
 
     id: ChangeId
     told_at: datetime | None
@@ -44,7 +44,7 @@ _LOOSE_UUID = re.compile(r"[0-9a-fA-F]{32}")
 
 
 class IdSource(Protocol):
-    """Generates identifiers. They are random in production, and counted up in simulations."""
+    """Generates identifiers. They are random in production, and sequential in simulations."""
 
     def uuid(self) -> str:
         """Return a new UUID in canonical form. Later UUIDs sort after earlier ones."""
@@ -72,8 +72,8 @@ def is_uuid(text: str) -> bool:
 SEED_BITS = 63
 SECRET_BYTES = 32
 _SEEDS = 5
-"""The number of random numbers that make a secret. Together, they have more than the 256 bits of a
-secret."""
+"""The number of 63-bit random numbers from which a secret is made. Together, they have at least 256
+bits."""
 assert SEED_BITS * _SEEDS >= 8 * SECRET_BYTES
 
 

@@ -1,9 +1,8 @@
 """Encryption with key rings, for build plan entries and stored secrets.
 
 The first key of a ring encrypts ("seals") content into a *box*. Every key of the ring can decrypt
-("open") the boxes that the same key sealed. Each room (a part of the data model, such as leases)
-defines its own text format, the data that a box is bound to, and the error for a box that cannot be
-opened.
+("open") the boxes that it sealed itself. Each user of this module defines the text format of its
+boxes, the data that a box is bound to, and the error for a box that cannot be opened.
 
 Always true: a box is a nonce followed by an AES-256-GCM ciphertext. To open a box, a caller needs
 the key that sealed the box, and the bytes that the box is bound to. The id of a key reveals nothing
@@ -65,7 +64,7 @@ class KeyRing:
 
 
 def key_id(key: bytes, purpose: bytes) -> str:
-    """Return the id of a key for this purpose, as hexadecimal digits."""
+    """Return the id of a key, as hexadecimal digits. The id depends on the purpose."""
     return hmac.digest(key, purpose, "sha256")[:KEY_ID_BYTES].hex()
 
 
@@ -92,20 +91,20 @@ def unpadded_text_of(raw: bytes) -> str:
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _LAST = {0: "", 2: "AQgw", 3: "AEIMQUYcgkosw048"}
-"""The characters that may end a canonical encoding, because their spare bits are zero. The key is
-the number of characters in the last group."""
+"""The characters that may end a canonical encoding, by the number of characters in the last group.
+Their unused bits are zero."""
 
 
 def is_unpadded(text: str) -> bool:
     """Return whether a text is canonical URL-safe base64 without padding.
 
-    This is much faster than decoding the text.
+    The check is much faster than decoding the text.
     """
     return _ends_well(text) and _has_only_the_alphabet(text)
 
 
 def are_unpadded(texts: Sequence[str]) -> bool:
-    """Return whether :func:`is_unpadded` is true for all texts. This is faster than a loop."""
+    """Return whether :func:`is_unpadded` is true for all texts, but faster than in a loop."""
     return all(map(_ends_well, texts)) and _has_only_the_alphabet("".join(texts))
 
 
@@ -115,8 +114,8 @@ def _ends_well(text: str) -> bool:
 
 
 def _has_only_the_alphabet(text: str) -> bool:
-    # If all characters of the alphabet are removed, nothing must be left. A pattern takes three
-    # times as long.
+    # In a valid text, nothing is left after removing the characters of the alphabet. Matching a
+    # pattern takes three times as long.
     return text.isascii() and not text.encode().translate(None, _ALPHABET)
 
 
@@ -133,12 +132,13 @@ _DECODER = msgspec.json.Decoder(bytes)
 
 def unpadded_bytes_of(text: str) -> bytes:
     """Decode unpadded URL-safe base64. Raises :class:`NotOpened` for a non-canonical encoding."""
-    # Decoders ignore spare bits of the last character.
+    # Decoders ignore the unused bits of the last character.
     if not _ends_well(text):
         raise NotOpened
     try:
         raw = text.encode("ascii").translate(_STANDARD)
-        # This decoder accepts nothing outside the alphabet. It takes half the time of base64's.
+        # This decoder rejects characters outside the alphabet. It takes half the time of the
+        # decoder in base64.
         return _DECODER.decode(b'"%b%b"' % (raw, _PADDING[len(text) % 4]))
     except (UnicodeEncodeError, msgspec.MsgspecError) as error:
         raise NotOpened from error

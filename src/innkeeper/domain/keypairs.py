@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Keypair:
-    """A user's public key. It is injected into servers that are booted with it."""
+    """A user's public key. It is injected into the servers whose boot request names it."""
 
     user_id: str
     name: str

@@ -1,7 +1,7 @@
 """Limits on the resources that projects reserve, and the amounts reserved at each time.
 
-Always true: windows are half-open. If one reservation ends when another begins, the amounts of the
-two are not added up.
+Windows are half-open. If one reservation ends when another begins, the two amounts are therefore
+not added up.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ PROCESSORS = ("VCPU", "PCPU")
 
 @dataclass(frozen=True, slots=True)
 class LeaseLimits:
-    """The limits of one project, or its usage.
+    """The limits of one project, or the project's usage. As a limit, -1 is unlimited.
 
-    As a limit, -1 is unlimited. ``leases`` counts leases that are not over, and ``future_leases``
-    those that have not begun. The other fields are the largest amounts that all reservations
-    together have at one time: whole hosts, slots for servers, and virtual processors in slots.
+    ``leases`` counts leases that are not over, and ``future_leases`` leases that have not begun.
+    The other fields are the highest totals of all reservations at any one time: of whole hosts, of
+    slots for servers, and of virtual processors in slots.
     """
 
     leases: int = UNLIMITED
@@ -80,10 +80,10 @@ def excess(
     before: Sequence[ReservedUnits] = (),
     since: datetime,
 ) -> Excess | None:
-    """Return how a lease exceeds a limit from ``since`` on; ``None`` if the lease does not.
+    """Return when a lease exceeds a limit the most, at or after ``since``, or ``None`` if never.
 
-    ``before`` is what the lease reserved before a change. The function ignores times at which the
-    change does not increase the use by the lease, because that use was accepted earlier.
+    ``before`` has the units that the lease reserved before a change. The function ignores times at
+    which the change does not increase the lease's use, because this use was accepted earlier.
     """
     steps: dict[datetime, list[int]] = {}
     for column, some in enumerate((others, own, before)):
@@ -105,6 +105,6 @@ def excess(
 
 
 def used_at(moment: datetime, units: Sequence[ReservedUnits]) -> dict[str, int]:
-    """Return the amounts that are reserved at one time, by the name of the limit on them."""
+    """Return the amounts reserved at one time, by the name of the limit that applies."""
     present = [each for each in units if each.window.start <= moment < each.window.end]
     return {name: sum(each.amount(name) for each in present) for name in RESERVED}

@@ -1,9 +1,9 @@
-"""Types of the leases room: whole hosts and slots for servers, reserved for a window of time.
+"""Types for leases, which reserve whole hosts or slots for servers for a window of time.
 
 Source: the seed about reservations; ADR 0028 and ADR 0035.
 
-Leases, reservations and events are structs, not dataclasses: a list has thousands of them, and a
-struct takes a tenth of the time to create.
+Leases, reservations and events are msgspec structs instead of dataclasses, because a list has
+thousands of them. Creating a struct takes a tenth of the time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RESOURCE_TYPES = (ResourceTypeName.HOST, ResourceTypeName.SLOT, ResourceTypeName
 
 
 class ReservationState:
-    """The state of a reservation. While it is ``ENDING``, it returns each host that is empty."""
+    """The state of a reservation. An ``ENDING`` reservation returns each host once it is empty."""
 
     PENDING = "pending"
     ACTIVE = "active"
@@ -52,13 +52,13 @@ class ReservationState:
 
 
 class LeaseEventKind:
-    """The kinds of events of a lease. Its user may add events."""
+    """The kinds of events of a lease. Users can add further events."""
 
     START = "start"
     END = "end"
     BEFORE_END = "before_end"
     USER = "user"
-    """The prefix of the kinds of events that users add. A number follows the prefix."""
+    """The prefix of the kinds of events that users add. A number comes after the prefix."""
 
 
 class LeaseEventState:
@@ -74,7 +74,7 @@ class LeaseEventState:
 
 
 class LeaseStatus:
-    """The status of a lease. It is computed from the lease's two events, and not stored."""
+    """The status of a lease. It is computed from the start event and the end event."""
 
     PENDING = "pending"
     STARTING = "starting"
@@ -88,7 +88,7 @@ class LeaseStatus:
 
 
 def slot_class(reservation: str) -> str:
-    """Return the resource class of the slots of a reservation, by the reservation's uuid."""
+    """Return the resource class of the slots of the reservation with this uuid."""
     return SLOT_CLASS_PREFIX + reservation.upper().replace("-", "_")
 
 
@@ -101,14 +101,14 @@ def reservation_of_class(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A half-open interval of time: ``start`` belongs to it, ``end`` does not."""
+    """A half-open interval of time, which includes ``start`` and excludes ``end``."""
 
     start: datetime
     end: datetime
 
 
 class LeaseEvent(msgspec.Struct, frozen=True, gc=False):
-    """An event of a lease, due at a time. ``name`` is the type of a user's event."""
+    """An event that happens to a lease at a given time. ``name`` is the type of a user's event."""
 
     id: int
     uuid: str
@@ -127,7 +127,7 @@ class LeaseEvent(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a reservation takes from the calendar: ``units_min`` to ``units_max`` units.
+    """The demand of a reservation: at least ``units_min`` and at most ``units_max`` units.
 
     ``unit_amounts`` are the amounts of one unit by resource class. Without them, a unit is a whole
     host. If ``affinity`` is True, all units are on one host. If it is False, each unit is on a
@@ -151,7 +151,7 @@ class Demand:
 class ReservationRequest:
     """A request for a reservation. ``uuid`` is the id of the reservation to create.
 
-    ``parameters`` are those of the request, which depend on the resource type.
+    ``parameters`` has the parameters of the request, which depend on the resource type.
     """
 
     uuid: str
@@ -161,10 +161,11 @@ class ReservationRequest:
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """A part of a lease: a number of whole hosts, or of slots for servers of one shape.
+    """A part of a lease. It has a number of whole hosts, or of slots for servers of one shape.
 
-    ``is_missing`` is True if a failed host could not be replaced, and ``is_changed`` if one was
-    replaced. The aggregate and the server group are created at the start.
+    ``is_missing`` is True if a failed host could not be replaced. ``is_changed`` is True if a
+    failed host was replaced. The reservation's aggregate and server group are created when it
+    starts.
     """
 
     id: int
@@ -190,14 +191,14 @@ class Reservation(msgspec.Struct, frozen=True):
 
     @property
     def is_live(self) -> bool:
-        """Whether the reservation has begun and is not over, even if it waits for some hosts."""
+        """Whether the reservation has begun and is not over. It may still wait for some hosts."""
         has_begun = self.state == ReservationState.PENDING and self.aggregate_id is not None
         return has_begun or self.state == ReservationState.ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The units that a reservation has on a host. ``is_active`` is True once it has got them."""
+    """The units that a reservation has on a host. ``is_active`` is True once it got them."""
 
     reservation_id: int
     host_id: int
@@ -208,9 +209,9 @@ class Hold:
 class Lease(msgspec.Struct, frozen=True):
     """Reservations for a window of time. ``ended_at`` is the time when the end event began.
 
-    ``shared_with`` are other projects that may use its reservations. A lease with an
-    ``idle_grace_s`` ends early if it is unused for this time. It has been unused since
-    ``idle_since``. The project ``offered_to`` may accept the lease, and then owns it.
+    ``shared_with`` are other projects that may use the reservations. A lease with ``idle_grace_s``
+    ends early if it is unused for this time. ``idle_since`` is the time since which the lease is
+    unused. The project ``offered_to`` may accept the lease, and then owns it.
     """
 
     id: int
@@ -255,18 +256,18 @@ class Lease(msgspec.Struct, frozen=True):
 
     @property
     def warning(self) -> LeaseEvent | None:
-        """The warning before the end, if there is one."""
+        """The event that warns before the end of the lease, if there is one."""
         found = (each for each in self.events if each.kind == LeaseEventKind.BEFORE_END)
         return next(found, None)
 
     @property
     def is_degraded(self) -> bool:
-        """Whether a host of the lease failed, and was replaced or is missing."""
+        """Whether a host of the lease failed. The host may have been replaced since."""
         return any(each.is_missing or each.is_changed for each in self.reservations)
 
     @property
     def status(self) -> str:
-        """See :class:`LeaseStatus`."""
+        """The status of the lease; see :class:`LeaseStatus`."""
         start, end = self.start_event.state, self.end_event.state
         if LeaseEventState.FAILED in (start, end):
             return LeaseStatus.FAILED
@@ -318,7 +319,7 @@ class LeaseRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChosenHost:
-    """The units on one host that were chosen for a reservation."""
+    """A host that was chosen for a reservation, and the number of units on it."""
 
     host_id: int
     provider_id: ProviderId
@@ -328,10 +329,9 @@ class ChosenHost:
 
 @dataclass(frozen=True, slots=True)
 class HeldWindow:
-    """A hold in the form of the calendar.
+    """A :class:`Hold` and its window. ``unit_amounts`` is ``None`` for a whole host.
 
-    ``unit_amounts`` is ``None`` for a whole host. ``is_active`` says that its units were handed
-    over.
+    ``is_active`` is True once the reservation got the units.
     """
 
     provider_id: ProviderId
@@ -387,7 +387,7 @@ class FreepoolHost(Liveness):
 
 @dataclass(frozen=True, slots=True)
 class ResourceProperty:
-    """The name of a capability of hosts in the freepool. Only administrators see private ones."""
+    """The name of a capability of freepool hosts. Only administrators see private names."""
 
     id: int
     uuid: str

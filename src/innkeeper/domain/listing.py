@@ -13,16 +13,16 @@ from typing import Any
 from innkeeper.domain.images import Image
 
 WILDCARDS_MAX = 8
-"""The maximum number of gaps in a pattern. Each further gap multiplies the number of ways in which
-the pattern can match a long name."""
+"""The maximum number of gaps in a pattern. Each additional gap multiplies the number of ways to
+match the pattern with a long name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """A text pattern: literal parts with gaps of any length between them.
 
-    ``None`` within a part matches any one character. With ``starts`` the first part must match at
-    the beginning of the text, and with ``ends`` the last part at its end.
+    ``None`` within a part matches any one character. With ``starts``, the first part must match at
+    the beginning of the text. With ``ends``, the last part must match at the end of the text.
     """
 
     parts: tuple[tuple[str | None, ...], ...]
@@ -60,7 +60,7 @@ def parse_pattern(text: str) -> Pattern | None:
 
 @dataclass(frozen=True, slots=True)
 class TagCondition:
-    """Conditions on the tags of a server. A field that is empty is no condition.
+    """Conditions on the tags of a server. Empty fields are ignored.
 
     The server must have every tag in ``every``, and at least one tag in ``some``. It must lack at
     least one tag in ``not_every``, and every tag in ``not_some``.
@@ -91,8 +91,8 @@ class ServerSelection:
     """Filters, order and page for a list of servers.
 
     A column in ``exact`` must have one of the values given there. A column in ``like`` must match
-    the pattern given there. ``states`` has tuples of conditions; a server must meet at least one
-    condition of each tuple. ``availability_zone`` is the zone of the server's host, or the
+    the pattern given there. ``states`` has tuples of conditions. A server must meet at least one
+    condition in each tuple. ``availability_zone`` is the zone of the server's host, or the
     requested zone for a server without a host. ``sort`` has pairs of (column, whether it is sorted
     in descending order). Ties are sorted by row id, in the direction of the last column. ``marker``
     is the last server of the previous page.
@@ -136,10 +136,10 @@ class ImageSelection:
 
     A field in ``exact`` must have one of the values given there. Only images that the project
     ``viewer`` may see are listed. If ``viewer`` is ``None``, all images are listed. Community
-    images of other projects are listed only if ``with_community`` is set. The database does not
-    filter by tags and properties; ``accepts`` returns whether an image has the wanted tags and
-    properties. ``sort`` has pairs of (field, whether it is sorted in descending order). The last
-    field in ``sort`` is the id.
+    images of other projects are listed only if ``with_community`` is set. ``accepts`` returns
+    whether an image has the wanted tags and properties, because the database does not filter by
+    them. ``sort`` has pairs of (field, whether it is sorted in descending order). The last field in
+    ``sort`` is the id.
     """
 
     exact: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)

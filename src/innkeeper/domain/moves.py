@@ -12,7 +12,7 @@ from innkeeper.domain.ids import ConsumerUuid, ProviderId, ProviderUuid, ServerI
 
 @dataclass(frozen=True, slots=True)
 class Initiator:
-    """The caller of an action, and the id of its request.
+    """The caller of an action, and the id of the caller's request.
 
     ``may_override`` lets the caller ignore locks. ``is_admin`` lets the caller use flavors and
     images of other projects.
@@ -30,7 +30,7 @@ class Moved:
     """The result of a request to move a server: a migration, or a ``fault`` if no host was found.
 
     With a ``fault`` the server is unchanged and nothing is allocated for the move.
-    ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
+    ``counted_fault`` is the text of ``fault`` with numbers of hosts added, for administrators.
     """
 
     migration_id: int | None
@@ -83,12 +83,12 @@ class MigrationStatus:
 
 _S = MigrationStatus
 IN_FLIGHT = frozenset({_S.ACCEPTED, _S.MIGRATING, _S.POST_MIGRATING, _S.PREPARING, _S.RUNNING})
-"""With these statuses, the server is presumably still on its source, but has allocations on its
+"""With these statuses, the server counts as being on its source, but has allocations on its
 destination."""
 MAY_CHANGE_HOSTS = IN_FLIGHT | {_S.FINISHED, _S.REVERTING}
 """With these statuses, the server may still move between the source and the destination."""
 LEFT_AT_DESTINATION = frozenset({_S.REVERTING, _S.CANCELLING, _S.FAILING})
-"""With these statuses, the destination still has to clean up, and the source need not."""
+"""With these statuses, only the destination still has to clean up."""
 OPEN = MAY_CHANGE_HOSTS | LEFT_AT_DESTINATION | {_S.CONFIRMING, _S.DONE}
 """A migration with one of these statuses may have allocations. With any other status, it has
 none."""
@@ -145,7 +145,7 @@ class Migration:
 
 
 def larger(migration: Migration, than: Mapping[str, Any]) -> tuple[int, int]:
-    """Return (vcpus, MB): by how much the larger of a migration's flavors exceeds ``than``."""
+    """Return the vcpus and the MB by which a migration's larger flavor exceeds ``than``."""
     vcpus, memory_mb = (
         max(migration.old_flavor[name], migration.new_flavor[name]) - than[name]
         for name in ("vcpus", "memory_mb")
@@ -157,7 +157,7 @@ def larger(migration: Migration, than: Mapping[str, Any]) -> tuple[int, int]:
 class MigrationSelection:
     """Filters for a list of migrations.
 
-    The list is sorted newest first. It begins after the migration ``marker``, and has at most
+    The list is sorted newest first. The list begins after the migration ``marker``, and has at most
     ``limit`` items. ``host`` matches the source or the destination. A filter of ``None`` matches
     everything.
     """
@@ -209,7 +209,7 @@ class ActionName:
 
 
 FORCE_DELETE = "forceDelete"
-"""The name in the Compute API of the action that deletes a server. It is recorded as a deletion."""
+"""The Compute API's name of an action that deletes a server. It is recorded as a deletion."""
 ENDS_OF_RESIZES = frozenset({ActionName.CONFIRM_RESIZE, ActionName.REVERT_RESIZE})
 
 
@@ -236,8 +236,8 @@ class ActionEvent:
 class Action:
     """An action on a server. ``message`` is set if the action failed.
 
-    ``counted`` is the message with numbers of hosts, for administrators. It is set only if it
-    differs from ``message``.
+    For administrators, ``counted`` is the message with numbers of hosts added. ``counted`` is set
+    only if it differs from ``message``.
     """
 
     server_uuid: ServerId

@@ -6,7 +6,8 @@ import re
 
 NAME_MAX = 255
 NAME_PATTERN = r"^(?!\s)[^\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)"
-"""Also used in schemas. Python's ``$`` also matches before a trailing newline."""
+"""The pattern of valid names, also for schemas. In Python, ``$`` also matches before a trailing
+newline, so the pattern excludes a newline."""
 _NAME = re.compile(NAME_PATTERN)
 
 

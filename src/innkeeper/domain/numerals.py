@@ -35,5 +35,5 @@ def is_boundless(text: str) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    # Python would also accept underscores, and digits of other scripts. Both are probably typos.
+    # Python would also accept underscores and digits of other scripts, which are probably typos.
     return text.isascii() and "_" not in text

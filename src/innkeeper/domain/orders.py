@@ -1,7 +1,7 @@
-"""Orders to agents: the kinds, and what must be true after an agent has carried out each.
+"""The kinds of orders to agents, and the state that each order must bring about.
 
-The service and the agents use this list. For agents in other languages, the reference of the
-agents' protocol has the same list.
+The service and the agents use this list. The reference of the agents' protocol repeats it for
+agents in other languages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from innkeeper.domain.ids import AgentId, ServerId
 
 
 class OrderKind:
-    """The kinds of orders, and the required state after each.
+    """The kinds of orders, and the required state after each order.
 
     If an order fails, the driver of the agent must leave the server as it was before the order, if
     possible. ``power_state`` in an order's body is the required power state: 1 running, 3 paused, 4
@@ -32,8 +32,8 @@ class OrderKind:
     START = "start"
     """The server is running."""
     REBOOT = "reboot"
-    """The server was restarted; ``how`` is ``soft`` or ``hard``. After a hard reboot, the server is
-    running, whatever its power state was."""
+    """The server was restarted. ``how`` is ``soft`` or ``hard``. After a hard reboot, the server is
+    running even if it was not running before."""
     PAUSE = "pause"
     """The server is not running, and stays in memory."""
     UNPAUSE = "unpause"
@@ -70,8 +70,8 @@ class OrderKind:
     ``offload`` follows and another host gets the order."""
 
     ABORT = "abort"
-    """The live migration ``migration_id`` is aborted, or never starts, and the server stays.
-    The order fails if the server has already moved."""
+    """The live migration ``migration_id`` is aborted or never starts, and the server stays on this
+    host. The order fails if the server has already moved."""
     HURRY = "hurry"
     """The live migration ``migration_id`` is forced to complete, if necessary by pausing the
     server."""
@@ -81,14 +81,15 @@ class OrderKind:
         | {DEPART, ARRIVE, RETURN, RESIZE, EXPECT, SEND, EVACUATE}
         | {SHELVE, OFFLOAD, UNSHELVE}
     )
-    """Orders about servers that exist."""
+    """Orders that change an existing server."""
 
     ATTACH_VOLUME = "attach-volume"
-    """The server on this host uses the volume in the body, under the ``device`` if possible, and
-    read-only if the ``mode`` is ``ro``. ``pool`` and ``host`` tell where the volume is."""
+    """The server on this host uses the volume in the body. The device name is ``device`` if
+    possible. If ``mode`` is ``ro``, the volume is read-only. ``pool`` and ``host`` tell where
+    the volume is."""
     DETACH_VOLUME = "detach-volume"
-    """The server on this host does not use the volume in the body, and nothing of its connection is
-    left."""
+    """The server on this host does not use the volume in the body, and nothing is left of the
+    volume's connection."""
     MAKE_VOLUME = "make-volume"
     """The volume exists on the ``pool``, with ``size_gb``. It has the data of ``image_id`` or of
     ``source_volume_id``, or is empty. ``server_id`` is the id of the volume."""
@@ -101,8 +102,8 @@ class OrderKind:
     VOLUMES = frozenset({ATTACH_VOLUME, DETACH_VOLUME, MAKE_VOLUME, GROW_VOLUME, DROP_VOLUME})
     """Orders about volumes. Orders that bring a server to a host list the server's ``volumes`` in
     their bodies. Each volume has the form of the body of ``attach-volume``. After such an order,
-    the server uses these volumes. After ``destroy``, ``offload`` and ``send``, the host uses none
-    of them."""
+    the server uses these volumes. After ``destroy``, ``offload`` and ``send``, the host uses
+    none of the listed volumes."""
     BESIDE = frozenset({ABORT, HURRY})
     """Orders that are sent while another order of the same server runs, because they affect the
     running order."""

@@ -1,4 +1,4 @@
-"""Types of the pclouds room: host flavors, their pools, and projects' dedicated hosts.
+"""Types for pclouds: host flavors, their pools, and projects' dedicated hosts.
 
 Source: the seed *Whole Host Allocation*.
 """
@@ -16,29 +16,30 @@ from innkeeper.domain.usage import hours_between
 
 HOST_FLAVOR_KIND = "host_flavor"
 PCLOUD_KIND = "pcloud"
-"""The kinds of aggregates that rooms manage; see :class:`innkeeper.domain.grouping.Aggregate`."""
+"""The kinds of aggregates that this service manages; see
+:class:`innkeeper.domain.grouping.Aggregate`."""
 HOST_NAME_MAX = 243
 """The maximum length of a host's name. With its prefix, a name forms a key of at most 255
 characters."""
 HOST_NAME_PATTERN = r"^(?!\s)(?!\.{1,2}$)[^:/\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)"
-"""The pattern of host names, for JSON schemas as well. A name has no ``:``, which is a separator in
-keys. A name is not ``.`` or ``..``, which have a special meaning in URL paths."""
+"""The pattern of host names, for JSON schemas as well. The pattern excludes ``:``, which is a
+separator in keys. It also excludes ``.`` and ``..``, which have a special meaning in URL paths."""
 RATIO_MIN, RATIO_MAX = 0.0001, 1e9
 """The bounds of allocation ratios. With a ratio below the minimum, no machine has any capacity."""
 SILENT_S = 600.0
-"""A host counts as full if its agent has been down for longer than this. Restarts of agents and
-short network failures take less time. They must not cause another host to be added to the pcloud,
-because that host would stay and be billed."""
+"""A host counts as full if its agent has been down for longer than this time. Restarts of agents
+and short network failures take less time, so they do not add another host to the pcloud. An
+added host would stay and be billed."""
 AUTO_MARK = "~auto-"
-"""Separates the pcloud's name from a number in the names of hosts that were added automatically.
-Names of machines contain no ``~``, so they cannot collide with these names."""
+"""Separates the pcloud's name from a number in the names of automatically added hosts. Real host
+names contain no ``~``, so they cannot collide with these names."""
 _HOST_NAME = re.compile(HOST_NAME_PATTERN)
 _NOT_IN_HOST_NAMES = re.compile(r"[:/\u0000-\u001f\u007f-\u009f]")
 
 
 @dataclass(frozen=True, slots=True)
 class HostFlavor:
-    """A type of whole hosts. ``id`` is the row id, ``flavor_id`` the public id.
+    """A type of whole hosts. ``id`` is the row id, and ``flavor_id`` the public id.
 
     An allocated host uses ``units`` of its owner's quota.
     """
@@ -79,10 +80,10 @@ class SizePolicy:
 class Pcloud:
     """A project's set of dedicated hosts. ``project_id`` is the owner.
 
-    A ratio of ``None`` keeps the hosts' own ratios. With ``is_automatic``, requests that name no
-    pcloud may use the hosts as well, if they are from projects that :func:`consenting` returns.
-    While new ratios are being applied, hosts up to the row ``rolled_out_to`` have the new ratios.
-    If ``rolled_out_to`` is ``None``, all hosts have them.
+    A ratio of ``None`` keeps the hosts' own ratios. With ``is_automatic``, a request without a
+    pcloud may also use the hosts, if its project is one that :func:`consenting` returns. While new
+    ratios are being applied, hosts up to the row ``rolled_out_to`` have the new ratios. If
+    ``rolled_out_to`` is ``None``, all hosts have them.
     """
 
     id: int
@@ -114,8 +115,9 @@ def consenting(owner: str, projects: Mapping[str, bool]) -> frozenset[str]:
     """Return the projects whose requests may use an automatic pcloud without naming it.
 
     The keys of ``projects`` are the projects that may use the pcloud. The value of a project says
-    whether the project accepted automatic placement. The owner need not accept. Other projects must
-    accept, because the owner of the hosts sees the projects' servers and controls the hosts.
+    whether the project accepted automatic placement. The owner of the pcloud is always returned.
+    Any other project must have accepted, because the owner controls the hosts and sees the
+    project's servers on them.
     """
     return frozenset(
         project_id
@@ -130,7 +132,7 @@ def is_host_name(text: str) -> bool:
 
 
 def beginning_of_host_names(pcloud_name: str) -> str:
-    """Return the pcloud's name, with ``-`` in place of each character invalid in host names."""
+    """Return the pcloud's name, with ``-`` for each character that is invalid in host names."""
     return _NOT_IN_HOST_NAMES.sub("-", pcloud_name)
 
 
@@ -228,7 +230,7 @@ class BillingPeriod:
     ended_at: datetime | None
 
     def hours_in(self, start: datetime, stop: datetime) -> float:
-        """Return the hours of this period between ``start`` and ``stop``."""
+        """Return how many hours of this period lie between ``start`` and ``stop``."""
         return hours_between(self.started_at, self.ended_at, start, stop)
 
 

@@ -1,4 +1,4 @@
-"""The part of the settings for several processes that share a database."""
+"""Settings for several processes that share a database."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import msgspec
 
 
 class Peering(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the processes of a database reach each other.
+    """How the processes that share a database reach each other.
 
-    With ``forward_writes``, one of them is the leader, and the others forward writes to it.
-    Processes on other machines reach this process only at ``peer_host``. If that is set, this
-    process listens there with TLS, on ``peer_port`` or on the next free port after ``peer_port``.
+    With ``forward_writes``, one process is the leader, and the others forward writes to the leader.
+    Processes on other machines reach this process only at ``peer_host``. If ``peer_host`` is set,
+    this process listens at this address with TLS, on ``peer_port`` or on the next free port after
+    ``peer_port``.
     """
 
     forward_writes: bool = True

@@ -1,4 +1,4 @@
-"""Types of the placement room: providers, allocations, consumers and claims.
+"""Types for Placement: providers, allocations, consumers and claims.
 
 Source: the seed *Resource Providers*, and the Placement API reference for what the seed leaves
 open.
@@ -10,9 +10,6 @@ Always true of pools:
 - A host *borrows* a class if its own capacity of the class is less than one unit. Servers on the
   host then get the class from the pools that serve the host. Amounts that are already allocated do
   not matter for this rule.
-
-Three parts of the code implement these rules: the host table (for decisions), the systems (for a
-page of hosts), and one query (for sums over all hosts). Tests prove that the three parts agree.
 """
 
 from __future__ import annotations
@@ -28,7 +25,8 @@ from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId, 
 
 CUSTOM_PREFIX = "CUSTOM_"
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
-"""The standard trait of a pool: it serves every tree that has a provider in its aggregates."""
+"""The standard trait of a pool. A pool serves every tree with a provider in the pool's aggregates.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ class NamedThing:
 
     @property
     def is_custom(self) -> bool:
-        """Whether an operator created the name. Standard names come from OpenStack's libraries."""
+        """Whether an operator created the class or trait. The others come from OpenStack."""
         return self.name.startswith(CUSTOM_PREFIX)
 
 
@@ -100,9 +98,9 @@ class InventoryLine:
 class ProviderQuery:
     """Filters for a list of providers. An empty filter matches all providers.
 
-    A provider must be in one aggregate of *every* set in ``member_of``, and in none of
-    ``not_member_of``. Likewise, it must have one trait of every set in ``required``, and no trait
-    in ``forbidden``. The amounts in ``resources`` must fit into the free capacity.
+    A provider must be in at least one aggregate of *every* set in ``member_of``, and in no
+    aggregate in ``not_member_of``. It must have at least one trait of every set in ``required``,
+    and no trait in ``forbidden``. The amounts in ``resources`` must fit into the free capacity.
     """
 
     name: str | None = None
@@ -127,8 +125,8 @@ class TypeUsage:
 class ProviderView:
     """The inventories and usages of one provider at one generation.
 
-    All values were read in one transaction, or from one row of the host table. If a claim finds
-    the generation unchanged, the amounts are unchanged as well.
+    All values were read in one transaction, or from one row of the host table. If the generation is
+    the same at the time of a claim, the inventories and usages are also the same.
     """
 
     id: ProviderId
@@ -139,11 +137,11 @@ class ProviderView:
 
 
 Amounts = Mapping[ProviderId, Mapping[ClassId, int]]
-"""One consumer's allocations: provider -> resource class -> whole units, each at least 1."""
+"""One consumer's allocations: by provider, then by resource class, an amount of at least 1."""
 
 
 class ConsumerClaim(msgspec.Struct, frozen=True):
-    """All new allocations of one consumer. Empty amounts delete its allocations.
+    """All new allocations of one consumer. Empty ``amounts`` delete the consumer's allocations.
 
     ``seen`` is the consumer's expected generation, or ``None`` if the consumer must not exist yet.
     ``is_new_id`` promises that the id was generated for this claim. Such a consumer has no

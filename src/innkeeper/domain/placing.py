@@ -19,8 +19,8 @@ from innkeeper.domain.ids import Generation, HostIndex, ProviderId
 class Comparison:
     """A condition on one capability: its name, an operator, and the operands.
 
-    The operators are those of Nova's flavor extra specs: ``=`` (at least), ``==``, ``!=``,
-    ``>=``, ``<=``, ``s==`` and other text operators, ``<in>``, ``<all-in>``, ``<or>``, ``<is>``.
+    The operators are from Nova's flavor extra specs: ``=`` (at least), ``==``, ``!=``, ``>=``,
+    ``<=``, ``s==`` and other text operators, ``<in>``, ``<all-in>``, ``<or>``, ``<is>``.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Rules:
     Reported capabilities older than ``capabilities_max_age_s`` count as unknown.
     ``capability_multipliers`` are pairs of a capability's name and its multiplier. Preemptible
     servers may use hosts that no lease needs within the next ``preemptible_reach_s`` seconds. If
-    that is ``None``, no server is preemptible.
+    ``preemptible_reach_s`` is ``None``, no server is preemptible.
     """
 
     servers_per_host_max: int = 50
@@ -63,11 +63,10 @@ class GroupPolicy:
 class GroupRule:
     """A server group in a request spec: its policy, and the number of members by host.
 
-    ``members`` has the number of members by host, without the servers of this request, which the
-    scheduler counts while it picks hosts. ``servers_per_host_max`` has a meaning for anti-affinity
-    only. ``is_moving`` says that a member is migrating, and may end up on either of two hosts.
-    ``is_elsewhere`` says that the group has members, and that all of them are in other zones: so
-    affinity allows no host of this zone.
+    ``members`` does not count the servers of this request. The scheduler counts them while it picks
+    hosts. ``servers_per_host_max`` applies only to anti-affinity. ``is_moving`` says that a member
+    is migrating, and may end up on either of two hosts. ``is_elsewhere`` says that the group has
+    members, but only in other zones. In this case, affinity allows no host of this zone.
     """
 
     policy: str
@@ -79,7 +78,7 @@ class GroupRule:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The address range in which a host's address must be. ``version`` is 4 or 6."""
+    """A range of IP addresses that must contain the host's address. ``version`` is 4 or 6."""
 
     version: int
     address: int
@@ -95,23 +94,23 @@ class RequestSpec(msgspec.Struct, frozen=True):
 
     ``amounts`` are keyed by resource class. ``now_s`` is the time of the request in seconds. A host
     is down if its agent was last seen before ``now_s - silence_max_s``. ``flavor_specs`` are the
-    flavor's extra specs, unparsed, for filters that compare them with aggregate metadata. ``turn``
-    is the number of the first random draw. If a caller requests servers one by one and increments
-    ``turn`` each time, the servers get the same hosts as with one request for all servers.
+    flavor's unparsed extra specs. Some filters compare these with aggregate metadata. ``turn`` is
+    the number of the first random draw. A caller can request servers one by one and increment
+    ``turn`` each time. The servers then get the same hosts as with one request for all of them.
 
-    Hosts are given by name. ``same_hosts`` and ``different_hosts`` are the hosts of the servers
-    that the hints ``same_host`` and ``different_host`` name. Without a ``same_host`` hint,
-    ``same_hosts`` is ``None``. ``refused_hosts`` are excluded because the server is already on
-    them, or failed on them.
+    Hosts are given by name. ``same_hosts`` are the hosts of the servers in the hint ``same_host``,
+    and ``different_hosts`` those of the servers in the hint ``different_host``. Without a
+    ``same_host`` hint, ``same_hosts`` is ``None``. ``refused_hosts`` are excluded, because the
+    server is already on such a host, or its build failed there.
 
-    ``pclouds`` are the ids of the acceptable pclouds, and ``pcloud_host`` is the name of a host
-    in one of them. A request for new servers without ``pclouds`` may also use the hosts of the
-    ``automatic_pclouds``. ``reservation`` is the id of the reservation whose hosts to use.
-    ``takes_slot`` says that the amounts include a slot of a reservation. A server that
+    ``pclouds`` are the ids of the acceptable pclouds, and ``pcloud_host`` is the name of a host in
+    one of them. A request for new servers without ``pclouds`` may also use the hosts of the
+    ``automatic_pclouds``. ``reservation`` is the id of the reservation whose hosts the servers must
+    use. ``takes_slot`` says that the amounts include a slot of a reservation. A server that
     ``is_preemptible`` uses the freepool only.
 
     With ``has_fixed_scales``, the weight of a host does not depend on the other hosts of the zone.
-    So the weights can be compared with the weights of hosts in other zones.
+    These weights can therefore be compared with the weights of hosts in other zones.
 
     ``volume_pools`` are the pools of the server's volumes, which the host must reach.
     """
@@ -162,7 +161,7 @@ class RequestSpec(msgspec.Struct, frozen=True):
 
     @property
     def unneeded_until_s(self) -> float:
-        """The time until which no lease may need the host of a preemptible server."""
+        """A preemptible server may use a host only if no lease needs the host before this time."""
         return self.now_s + (self.rules.preemptible_reach_s or 0.0)
 
 
@@ -181,7 +180,7 @@ class Removal(msgspec.Struct, frozen=True):
 
 
 class Loan(msgspec.Struct, frozen=True):
-    """An amount that a server takes from a pool, because its host has no capacity of that class.
+    """An amount that a server takes from a pool, because its host has no capacity of this class.
 
     ``index`` is the pool's row in the pool table.
     """
@@ -193,10 +192,10 @@ class Loan(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """The host of one server, and its loans from pools. ``index`` is the row of the host.
+    """The host of one server, and the server's loans from pools. ``index`` is the row of the host.
 
     ``alternates`` are the next best hosts, in order. They are tried if the build on this host
-    fails. ``parts`` are the weights by weigher, if they were requested.
+    fails. ``parts`` has each weigher's part of the weight, if parts were requested.
     """
 
     index: HostIndex

@@ -1,4 +1,4 @@
-"""The part of the settings for pods."""
+"""Settings for pods."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from innkeeper.domain.setting_types import Days, Few, Multiplier, Seconds
 class Podding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Pods: clouds behind this service.
 
-    With the ``role`` of a ``gateway``, requests for servers and volumes are forwarded to pods. Each
-    pod is compared with the routings every ``pod_recheck_interval_s``.
+    With the ``role`` ``gateway``, requests for servers and volumes are forwarded to pods. The
+    recorded locations of resources are compared with each pod every ``pod_recheck_interval_s``.
 
-    A pod's login must work within ``pod_request_timeout_s``, and so must each request to the pod.
-    At most ``pod_requests_max`` requests to one pod run at once, in each process. Each pod is
-    polled every ``pod_poll_interval_s``, and is down after ``pod_failures_to_offline`` failures in
-    a row. It is measured every ``pod_measure_interval_s``. Measurements older than
+    A login to a pod and each request to a pod time out after ``pod_request_timeout_s``. Each
+    process runs at most ``pod_requests_max`` requests to one pod at once. Each pod is polled every
+    ``pod_poll_interval_s``, and is down after ``pod_failures_to_offline`` failures in a row. The
+    usage of a pod is measured every ``pod_measure_interval_s``. Measurements older than
     ``pod_measurement_max_age_s`` are reported as old. All measurements are kept for
     ``pod_measurements_kept_days``. Forecasts use the measurements of the last ``pod_trend_days``.
 

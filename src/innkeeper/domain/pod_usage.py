@@ -1,4 +1,4 @@
-"""What measurements say about a pod (a cloud behind this service): its usage, and when it is full.
+"""Compute from measurements the usage of a pod (a cloud behind this service), and when it is full.
 
 Always true: a pod never counts as full in a kind of amounts whose usage or total is unknown.
 Source: the seed *Dynamic Pod Binding*; ADR 0039.
@@ -18,7 +18,7 @@ DAY_S = 86_400.0
 POINTS_MIN = 2
 """The minimum number of measurements for a forecast: a line needs two points."""
 FULL_WITHIN = timedelta(days=3650)
-"""A date on which a pod is full is shown if it is at most ten years ahead."""
+"""The date on which a pod will be full is shown only if it is at most ten years ahead."""
 AMOUNT_MAX = 1e15
 """The largest usable amount. A larger amount counts as unknown, so that sums of amounts stay
 exact."""
@@ -36,11 +36,11 @@ class KindUsage:
 class KindForecast:
     """A straight line through the measurements of one kind.
 
-    ``used_per_day`` is its slope. ``full_at`` is the time at which the usage reaches the limit, or
-    ``None`` if the usage does not grow, the total is unknown, or that time is too far ahead. To
-    estimate the error of the forecast, ``error_count`` measurements were each compared with a line
-    through all earlier measurements. ``error_percent`` is the mean difference, in percent of the
-    total.
+    ``used_per_day`` is the slope of the line. ``full_at`` is the time at which the usage reaches
+    the limit. It is ``None`` if the usage does not grow, if the total is unknown, or if the time is
+    too far ahead. To estimate the error of the forecast, each of ``error_count`` measurements was
+    compared with a line through all earlier measurements. ``error_percent`` is the mean difference,
+    in percent of the total.
     """
 
     used_per_day: float
@@ -55,7 +55,7 @@ Point = tuple[datetime, Usage]
 
 
 def usage_of(told: Mapping[str, Any]) -> dict[str, KindUsage]:
-    """Return the usage in a measurement's JSON, by kind, without values that are not usable."""
+    """Return the usage in a measurement's JSON, by kind. Unusable values are left out."""
     kinds = told.get("kinds")
     found: dict[str, KindUsage] = {}
     for kind in KINDS:
@@ -68,7 +68,7 @@ def usage_of(told: Mapping[str, Any]) -> dict[str, KindUsage]:
 
 
 def number(value: object) -> float | None:
-    """Return an amount from a pod as a number; ``None`` if it is not a usable number."""
+    """Return an amount from a pod as a number, or ``None`` if it is not a usable number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -86,8 +86,8 @@ def capacity(pod: Pod, kind: str, total: float) -> float:
 def limit(pod: Pod, kind: str, total: float) -> float:
     """Return the usage at which a pod is full in one kind of amounts.
 
-    It is the smaller of the limits from the pod's threshold and from the pod's headroom; at least
-    0.
+    The threshold and the headroom of the pod both give a limit. The smaller limit applies, but
+    never less than 0.
     """
     whole = capacity(pod, kind, total)
     left = whole - pod.headroom.get(kind, 0.0)
@@ -95,9 +95,9 @@ def limit(pod: Pod, kind: str, total: float) -> float:
 
 
 def forecasts(pod: Pod, points: Sequence[Point]) -> dict[str, KindForecast]:
-    """Return a forecast for each kind with two measurements or more.
+    """Return a forecast for each kind of amounts with at least two measurements.
 
-    The measurements are in the order of their times.
+    ``points`` must be in the order of time.
     """
     found: dict[str, KindForecast] = {}
     for kind in KINDS:

@@ -1,4 +1,4 @@
-"""Types of pods: a pod is a cloud behind this service, and projects are bound to pods.
+"""Types for pods. A pod is a cloud behind this service; projects are bound to pods.
 
 Source: the seed *Dynamic Pod Binding*; ADR 0039.
 """
@@ -22,7 +22,7 @@ NUMBER_MAX = 1e12
 """The largest weight, price or headroom of a pod. Sums of larger numbers would lose digits."""
 RATIO_MAX = 1e6
 GENERAL = "general"
-"""The name of the group of requests and pods without tags. The names of all other groups have an
+"""The name of the group of all requests and pods without tags. All other names of groups contain an
 equals sign."""
 
 
@@ -32,7 +32,7 @@ def group_of(tags: Mapping[str, str]) -> str:
 
 
 def tags_of(group: str) -> dict[str, str] | None:
-    """Return the affinity tags of a group; ``None`` if this is not the name of a group."""
+    """Return the affinity tags of a group, or ``None`` for a text that is not a group's name."""
     if group == GENERAL:
         return {}
     try:
@@ -48,7 +48,7 @@ def group_key(project_id: str, group: str) -> str:
 
 
 def active_key(project_id: str, group: str, az_name: str) -> str:
-    """Return the key of an active binding. At most one active binding has this key."""
+    """Return the unique key of the active binding of a project, group and availability zone."""
     return _digest(project_id, group, az_name)
 
 
@@ -76,9 +76,9 @@ class PodHealth:
 class Pod:
     """A cloud behind this service.
 
-    ``az_name`` is the availability zone that users see, and ``pod_az_name`` the one inside the pod.
-    ``tags`` say for which special work the pod is. A kind of amounts is full at
-    ``threshold_percent`` of its capacity, or when less than the kind's ``headroom`` would be left,
+    ``az_name`` is the availability zone that users see, and ``pod_az_name`` is the availability
+    zone inside the pod. ``tags`` name the special work that the pod is for. A kind of amounts is
+    full at ``threshold_percent`` of its capacity, or when only the kind's ``headroom`` is left,
     whichever comes first. The capacity is the amount that the pod reports, times the kind's ratio
     in ``allocation_ratios``. ``endpoints`` has addresses by service type, which override the
     addresses in the pod's service catalog.
@@ -118,7 +118,7 @@ class EndReason:
     """Why a binding ended.
 
     ``MOVED``: the policy chose another pod. ``REPLACED``: an administrator bound the project to
-    another pod. In both cases the next binding starts at the end of this one. ``ENDED``: an
+    another pod. In both cases, the next binding starts when this binding ends. ``ENDED``: an
     administrator ended the binding.
     """
 
@@ -129,7 +129,7 @@ class EndReason:
 
 @dataclass(frozen=True, slots=True)
 class PodBinding:
-    """A project's binding to a pod, for the work of one group in one availability zone.
+    """A project's binding to a pod, for one group of requests in one availability zone.
 
     ``sequence`` numbers the bindings of a project and group without gaps. If a binding replaces
     others, its ``chain`` is the lowest ``chain`` of the replaced bindings. Otherwise, its ``chain``
@@ -162,7 +162,7 @@ class PodMeasurement:
     """The usage of a pod at one moment, as JSON; see :mod:`innkeeper.domain.pod_usage`.
 
     ``placed`` has the amounts, by kind, that this service placed in the pod after the measurement.
-    They count as used until ``placed_until``.
+    The placed amounts count as used until ``placed_until``.
     """
 
     id: int
@@ -180,11 +180,13 @@ class PodMeasurement:
 
 @dataclass(frozen=True, slots=True)
 class PodRouting:
-    """Where a resource lives. ``bottom_id`` is ``None`` until the pod has confirmed it.
+    """The pod of a resource, and the resource's ids at the door and in the pod.
 
-    ``top_id`` is the id at the door (the gateway for users' requests). While a create is not
-    settled, ``top_id`` is the mark that the pod stores with the resource. ``bottom_id`` is the id
-    in the pod. ``number`` resources with these amounts count against the quota of the project.
+    ``top_id`` is the id at the door (the gateway for users' requests). Until the create is
+    finished, ``top_id`` is the mark that the pod stores with the resource. ``bottom_id`` is the id
+    in the pod, or ``None`` until the pod has confirmed the resource.
+
+    The routing counts as ``number`` resources with these amounts against the quota of the project.
     ``image_id`` is the image's id at the door, ``type_uuid`` the volume type's, and
     ``server_group_uuid`` the server group's. ``deleted_at`` is the time at which the pod agreed to
     delete the resource. Without a ``bottom_id``, it is not known whether the pod made the resource.
@@ -221,10 +223,10 @@ class PodRouting:
 
 
 class PodHome(NamedTuple):
-    """Where a resource of a list lives, and the fields of its row that only the door knows.
+    """The pod of a listed resource, and the fields of the resource that only the door knows.
 
-    This type is a tuple, because a list may have a thousand homes. The door is the gateway of this
-    service, which forwards users' requests to pods.
+    This type is a tuple for speed, because a list may have a thousand resources. The door is the
+    gateway of this service, which forwards users' requests to pods.
     """
 
     pod_id: int
@@ -236,11 +238,11 @@ class PodHome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodContents:
-    """What a project has in a pod, as the routings say.
+    """The resources of a project in a pod, according to the routings.
 
     ``servers`` and ``volumes`` include the ``deleting`` servers and volumes, which the pod is
-    deleting. The amounts also include the amounts of the ``begun`` servers and volumes, which the
-    pod was asked to make and has not confirmed.
+    deleting. ``begun`` servers and volumes were requested from the pod, but not confirmed. The
+    amounts include these servers and volumes, too.
     """
 
     project_id: str
@@ -254,7 +256,7 @@ class PodContents:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of the project is left in the pod, and nothing can still appear there."""
+        """Whether the project has no resource in the pod, and no create is unconfirmed."""
         return not (self.servers or self.volumes or self.begun)
 
 
@@ -262,10 +264,10 @@ class PodContents:
 class PodRequest:
     """Work for which a pod is wanted.
 
-    ``az_name`` is ``None`` if any availability zone will do. ``amounts`` are by kind. ``bound`` has
-    the ids of the pods to which the project is bound. The first of these pods that passes the
-    filters is chosen. ``refused`` has the ids of the pods that must not be chosen, because they
-    refused this request.
+    ``az_name`` is ``None`` if any availability zone is acceptable. ``amounts`` are by kind.
+    ``bound`` has the ids of the pods to which the project is bound. The first of these pods that
+    passes the filters is chosen. ``refused`` has the ids of the pods that must not be chosen,
+    because they refused this request.
     """
 
     project_id: str
@@ -277,7 +279,7 @@ class PodRequest:
 
 
 def check_numbers(pod: Pod) -> None:
-    """Raise :class:`Invalid` if a number of the pod gives no usable order or limit."""
+    """Raise :class:`Invalid` if a number of the pod is out of bounds."""
     for name, number in (("weight", pod.weight), ("cost", pod.price)):
         if not (math.isfinite(number) and abs(number) <= NUMBER_MAX):
             raise Invalid(f"{name} must be a number between -{NUMBER_MAX:g} and {NUMBER_MAX:g}.")

@@ -1,4 +1,4 @@
-"""Types of preemptible servers: they use hosts of the freepool until a lease needs the host.
+"""Types for preemptible servers, which use hosts of the freepool until a lease needs the hosts.
 
 Source: the seed about reservations; ADR 0036.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from innkeeper.domain.ids import ServerId
 
 EXTRA_SPEC = "blazar:preemptible"
-"""Servers whose flavors have this extra spec with the value ``true`` are preemptible."""
+"""A server is preemptible if its flavor has this extra spec with the value ``true``."""
 LEAD_S = 30.0
 """The time between the deletion of a preemptible server and the start of the lease that needs the
 server's host. Agents need some seconds to destroy servers, and the lease must begin on time."""
@@ -25,7 +25,7 @@ def is_preemptible(extra_specs: Mapping[str, Any]) -> bool:
 
 
 def reach_s(grace_s: float) -> float:
-    """Return how long before the start of the lease a preemptible server is warned.
+    """Return the time between the warning of a preemptible server and the start of the lease.
 
     ``grace_s`` is the time that the server has between the warning and its deletion.
     """
@@ -36,8 +36,8 @@ def reach_s(grace_s: float) -> float:
 class ThreatenedServer:
     """A preemptible server on a host that is needed from ``needed_at`` on.
 
-    ``is_deleting`` says that the server is being deleted. ``is_stuck`` says that its agent, which
-    has to carry the deletion out, is down.
+    ``is_deleting`` says that the server is being deleted. ``is_stuck`` says that the agent that
+    must delete the server is down.
     """
 
     uuid: ServerId
@@ -49,7 +49,7 @@ class ThreatenedServer:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """A warning to a server on a host. The server is not deleted before ``delete_at``."""
+    """A warning that a preemptible server will be deleted, but not before ``delete_at``."""
 
     server_uuid: ServerId
     host: str

@@ -1,6 +1,6 @@
 """The settings in typed slices, one for each part of the service.
 
-``innkeeper.settings`` reads them, and ``wiring`` passes each slice to the rooms that need it.
+``innkeeper.settings`` reads the settings, and ``wiring`` distributes the slices.
 
 Always true: every number has a minimum and a maximum, which also rejects ``nan``.
 """
@@ -30,15 +30,14 @@ from innkeeper.domain.setting_types import (
 
 
 class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The HTTP server and its limits.
+    """The HTTP server and its limits. Each of the ``apis`` has a URL prefix.
 
-    Each of the ``apis`` has a prefix; one of the prefixes may be empty. ``public_url`` replaces
-    the URL of the request in links. ``tls_cert`` and ``tls_key`` enable TLS; ``tls_client_ca``
-    also requires client certificates signed by that CA. ``X-Forwarded-For`` is accepted only from
-    the networks in ``trusted_proxies``.
+    One prefix may be empty. ``public_url`` replaces the URL of the request in links. ``tls_cert``
+    and ``tls_key`` enable TLS; ``tls_client_ca`` also requires client certificates signed by that
+    CA. ``X-Forwarded-For`` is accepted only from the networks in ``trusted_proxies``.
 
-    ``image_bytes_max`` limits uploads of images. This service measures uploads and does not store
-    them. ``body_bytes_max`` limits all other bodies. ``requests_max``, ``bodies_bytes_max`` and
+    ``image_bytes_max`` limits uploads of images, which this service measures but does not store.
+    ``body_bytes_max`` limits all other bodies. ``requests_max``, ``bodies_bytes_max`` and
     ``connections_max`` apply to one process. ``client_timeout_s`` limits the time to receive the
     head of a request, and each wait for more of its body. CORS is enabled for
     ``cors_allowed_origins``. With several ``workers``, that many processes share the port. A
@@ -116,21 +115,21 @@ class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_file(self) -> bool:
-        """Whether the database is a local file. This layer may not ask the backends."""
+        """Whether the database is a local file."""
         return self.database_url is None or self.database_url.startswith("sqlite")
 
 
 class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Authentication and policy.
 
-    ``auth`` is ``none`` (the token itself names the caller), ``builtin`` (the Identity API of
-    this service) or ``keystone``. With ``keystone``, the Keystone at ``keystone_url`` validates
-    tokens, and this service logs in to it as ``keystone_user``.
+    With ``auth`` ``none``, the token itself names the caller. With ``builtin``, the Identity API of
+    this service validates tokens. With ``keystone``, the Keystone at ``keystone_url`` validates
+    tokens. This service logs in to Keystone as ``keystone_user``.
 
     Without ``enforce_new_defaults``, the legacy defaults of policy rules also grant access. Without
     ``enforce_scope``, rules about projects also accept tokens for the whole system. After
-    ``login_failures_free`` failed logins in a row, each further attempt must wait. The wait doubles
-    with each failure, up to ``login_wait_max_s``.
+    ``login_failures_free`` failed logins in a row, each further attempt must wait. The waiting time
+    doubles with each failure, up to ``login_wait_max_s``.
     """
 
     auth: Literal["none", "builtin", "keystone"] = "builtin"
@@ -156,11 +155,11 @@ RecordedDecisions = Literal["none", "failed", "all"]
 
 
 class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The scheduler. Higher weights win.
+    """The scheduler. The host with the highest weight wins.
 
-    Drivers, filters, weighers and sets of weighers are given by their names in the catalogues.
-    Plugins are given as ``package.module:name``. ``build_attempts_max`` includes the first
-    attempt. ``explain_decisions`` controls how much of an explanation is stored with a server.
+    Drivers, filters, weighers and sets of weighers are given by name. Plugins are given as
+    ``package.module:name``. ``build_attempts_max`` includes the first attempt.
+    ``explain_decisions`` controls how much of an explanation is stored with a server.
     ``record_decisions`` controls which decisions are recorded in files, for replays.
     """
 
@@ -203,9 +202,9 @@ class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Default quotas (-1 is unlimited), timeouts of agents, and server actions.
+    """Default quotas, timeouts of agents, and server actions. A quota of -1 is unlimited.
 
-    A shelved server keeps its host for ``shelved_offload_time`` seconds; -1 is forever.
+    A shelved server keeps its host for ``shelved_offload_time`` seconds, or forever with -1.
     """
 
     quota_instances: Quota = 10
@@ -223,10 +222,11 @@ class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Volumes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Volumes: default quotas (-1 is unlimited), their default type, and where they may be.
+    """Volumes: default quotas, the default type and the possible places. -1 is an unlimited quota.
 
-    With ``volumes_on_hosts``, the disks of hosts are pools for volumes; without it, only shared
-    pools are. With ``cross_az_attach``, a server may use volumes of other availability zones.
+    With ``volumes_on_hosts``, volumes may be on the disks of hosts and in shared pools. Without it,
+    volumes may be only in shared pools. With ``cross_az_attach``, a server may use volumes of other
+    availability zones.
     """
 
     quota_volumes: Quota = 10
@@ -241,10 +241,10 @@ class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Dedicated hosts.
 
     By default, a project may own ``quota_pclouds`` pclouds, with ``quota_pcloud_units`` units of
-    hosts in total. It may share each pcloud with ``quota_pcloud_projects`` projects. -1 means
-    unlimited. An allocation tries up to ``host_allocation_attempts`` free hosts. With
+    hosts in total. The project may share each pcloud with ``quota_pcloud_projects`` projects. -1
+    means unlimited. An allocation tries up to ``host_allocation_attempts`` free hosts. With
     ``show_free_hosts``, all users may see the number of free hosts by host flavor and availability
-    zone. Actions on pclouds are kept for ``pcloud_actions_kept_days``; 0 is forever.
+    zone. Actions on pclouds are recorded for ``pcloud_actions_kept_days``, or forever with 0.
     """
 
     quota_pcloud_units: Quota = 10
@@ -258,31 +258,31 @@ class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Leasing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Leases of hosts and of slots for servers.
 
-    The freepool's aggregate is called ``freepool_aggregate_name``. Each host is kept free for
-    ``cleaning_time_min`` before and after a lease. A lease sends a warning
-    ``minutes_before_end_lease`` before its end; with 0 there is no warning. Leases last at most
-    ``max_lease_duration_s``, except those of the projects in
-    ``max_lease_duration_exempt_projects``; -1 is unlimited.
+    The freepool is the aggregate with the name ``freepool_aggregate_name``. Each host is kept free
+    for ``cleaning_time_min`` before and after a lease. A warning is sent
+    ``minutes_before_end_lease`` before the end of a lease, or never with 0. Leases last at most
+    ``max_lease_duration_s``; -1 is unlimited. Projects in ``max_lease_duration_exempt_projects``
+    have no such limit.
 
-    The default quotas of a project are ``quota_leases`` leases that are not over, of which
-    ``quota_future_leases`` have not begun, and at any moment ``quota_reserved_hosts`` whole hosts,
-    ``quota_reserved_instances`` slots for servers, and ``quota_reserved_vcpus`` virtual
-    processors in slots; -1 is unlimited.
+    A project may have ``quota_leases`` leases that are not over, and ``quota_future_leases`` leases
+    that have not begun. At any time, a project may have ``quota_reserved_hosts`` whole hosts,
+    ``quota_reserved_instances`` slots for servers, and ``quota_reserved_vcpus`` virtual processors
+    in slots. These are default quotas; -1 is unlimited.
 
-    The external check is a service at ``lease_check_url``. It is asked before leases are created
-    and changed, and told when leases end. It gets ``lease_check_token``, and has
-    ``lease_check_timeout_s`` to answer. If it does not answer, the request is refused; with
-    ``lease_check_fails_open``, the request is accepted. Notifications are posted to
-    ``lease_webhook_url``, signed with ``lease_webhook_secret``.
+    An external service at ``lease_check_url`` is asked before leases are created or changed, and is
+    notified when leases end. It gets ``lease_check_token``, and has ``lease_check_timeout_s`` to
+    answer. If the service does not answer, the request is refused. With ``lease_check_fails_open``,
+    the request is accepted instead. Notifications are posted to ``lease_webhook_url``, signed with
+    ``lease_webhook_secret``.
 
-    Failed hosts are replaced in leases that have begun, or begin within
-    ``lease_healing_interval_min``; if that is 0, in all leases.
+    A failed host is replaced in leases that have begun, or will begin within
+    ``lease_healing_interval_min``. With 0, it is replaced in all leases.
 
     ``lease_resource_types`` are the resource types that can be reserved.
 
     With ``allow_preemptible_servers``, servers of preemptible flavors use the freepool until a
-    lease needs their host. Such a server is warned at least ``preemption_grace_s`` before its
-    deletion.
+    lease needs their host. Users are warned at least ``preemption_grace_s`` before such a server is
+    deleted.
     """
 
     freepool_aggregate_name: str = "freepool"
@@ -311,17 +311,18 @@ class Leasing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The name of this zone, the keys of its build plans, and its place in a tree of zones.
 
-    The first ``build_plan_encryption_key`` seals entries of build plans, and every key opens
-    entries. Without a key, this zone makes no plans for other zones. Entries expire after
+    The first ``build_plan_encryption_key`` encrypts the entries of build plans, and every key can
+    decrypt entries. Without a key, this zone makes no plans for other zones. Entries expire after
     ``build_plan_lifetime_s``.
 
     ``allow_admin_api`` serves the routes for child zones and zone parents. With
     ``enable_zone_routing``, boots consider child zones, and requests about a server in a child zone
-    go to that zone. A request goes down at most ``zone_hops_max`` levels of zones. Child zones have
-    ``zone_select_timeout_s`` to offer hosts, and ``zone_request_timeout_s`` for anything else. At
-    most ``zone_requests_max`` requests to one child run at once. Each child is polled every
-    ``zone_poll_interval_s``. After ``zone_failures_to_offline`` failures in a row it is inactive. A
-    boot makes at most ``zone_boot_attempts_max`` plans.
+    go to that zone. A request goes down at most ``zone_hops_max`` levels of zones. Child zones must
+    offer hosts within ``zone_select_timeout_s``, and answer other requests within
+    ``zone_request_timeout_s``. At most ``zone_requests_max`` requests to one child run at once.
+    Each child is polled every ``zone_poll_interval_s``. A child is inactive after
+    ``zone_failures_to_offline`` failed polls in a row. A boot makes at most
+    ``zone_boot_attempts_max`` plans.
     """
 
     zone_name: str = "nova"
@@ -339,14 +340,14 @@ class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def has_secrets(self) -> bool:
-        """Whether this zone may have child zones or zone parents, whose secrets it seals."""
+        """Whether this zone may have child zones or zone parents, whose secrets it encrypts."""
         return self.allow_admin_api or self.enable_zone_routing
 
 
 class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The search for allocation candidates, and retries of writes.
 
-    The names of the settings are those of OpenStack's Placement. A search stops after
+    The settings have the same names as in OpenStack's Placement. A search stops after
     ``max_allocation_candidates`` candidates. The strategy ``depth-first`` returns all candidates of
     one tree before those of the next tree. The strategy ``breadth-first`` returns one candidate of
     each tree in turn. ``allocation_conflict_retry_count`` includes the first attempt.
@@ -361,7 +362,7 @@ class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """All settings. Each key belongs to exactly one slice."""
+    """All settings. Each setting is in exactly one slice."""
 
     serving: Serving = Serving()
     peering: Peering = Peering()
@@ -378,7 +379,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def is_one_of_several(self) -> bool:
-        """Whether other processes may write rows that this one caches.
+        """Whether other processes may write rows that this process caches.
 
         By default, a database server counts as shared, and a database file does not.
         """

@@ -12,7 +12,7 @@ SECONDS_PER_HOUR = 3600
 def hours_between(
     began_at: datetime, ended_at: datetime | None, start: datetime, stop: datetime
 ) -> float:
-    """Return how many hours a period lasted between ``start`` and ``stop``.
+    """Return how many hours of a period lie between ``start`` and ``stop``.
 
     ``ended_at`` is ``None`` if the period has not ended.
     """

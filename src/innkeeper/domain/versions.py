@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Version(NamedTuple):
-    """A microversion. It compares by number: 1.10 is newer than 1.9."""
+    """A microversion. Versions are compared as numbers: 1.10 is newer than 1.9."""
 
     major: int
     minor: int

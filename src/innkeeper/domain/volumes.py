@@ -1,4 +1,4 @@
-"""Types of the volumes room: volumes, their types, attachments, transfers and quotas."""
+"""Types for block storage: volumes, volume types, attachments, transfers and quotas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from innkeeper.domain.ids import ProviderId
 CONSUMER_TYPE = "VOLUME"
 """The consumer type of volumes in the Placement API."""
 STANDARD_TYPE = "__DEFAULT__"
-"""The name of the type that every database has. It cannot be deleted while it is the default."""
+"""The name of the volume type that always exists. It cannot be deleted while it is the default."""
 
 
 class VolumeBusy(Invalid):
@@ -53,7 +53,7 @@ class AttachOrigin:
     """The kind of program that connects an attached volume to its server."""
 
     SERVER = "server"
-    """The agent of the server's host, by orders."""
+    """The agent on the server's host, which receives orders for this."""
     CLIENT = "client"
     """The client that asked for the attachment, such as Nova."""
 
@@ -67,7 +67,7 @@ class AttachMode:
 
 @dataclass(frozen=True, slots=True)
 class VolumeType:
-    """A type of volumes. Its ``extra_specs`` choose pools, and allow several attachments."""
+    """A type of volumes. ``extra_specs`` select the pools, and may allow several attachments."""
 
     id: int
     uuid: str
@@ -81,11 +81,10 @@ class VolumeType:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A volume. Sizes are in GiB.
+    """A volume. Sizes are in GiB. ``provider_id`` is the pool, or ``None`` if no pool was found.
 
-    ``provider_id`` is the pool, or ``None`` if no pool was found. While an extension is in
-    progress, ``growing_to_gb`` is the size after it, and ``prior_status`` the status before it.
-    ``host`` is the host whose agent made the volume.
+    While the volume is being extended, ``growing_to_gb`` is the new size, and ``prior_status`` the
+    status before the extension. ``host`` is the host whose agent made the volume.
     """
 
     id: int
@@ -116,7 +115,7 @@ class Volume:
 
     @property
     def held_gb(self) -> int:
-        """The amount in GiB that the volume claims from its pool."""
+        """The amount in GiB that the volume uses in its pool."""
         return max(self.size_gb, self.growing_to_gb or 0)
 
     @property
@@ -127,7 +126,7 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """The connection of a volume with a server, or with a client's host if there is no server.
+    """The connection of a volume with a server or, without a server, with a client's host.
 
     With ``deletes_volume``, the volume is deleted with the server. ``boot_index`` is 0 for the disk
     that the server boots from.
@@ -216,7 +215,7 @@ class PoolFacts:
 
     @property
     def free(self) -> int:
-        """The amount that no consumer holds."""
+        """The amount in GiB that is not allocated."""
         return self.total - self.used
 
 
@@ -232,7 +231,7 @@ class SourceImage:
 
 @dataclass(frozen=True, slots=True)
 class VolumeRequest:
-    """A request for one volume, whose names have not been looked up yet.
+    """A request for one volume, before the named objects are looked up.
 
     ``type_name`` is a name or an id. ``same_as`` and ``different_from`` have ids of volumes. The
     new volume must be in the pool of each volume in ``same_as``, and in no pool of the volumes in
@@ -259,7 +258,7 @@ class VolumeRequest:
 
 
 class DeviceSource:
-    """What a server's volume is made from at boot."""
+    """The possible sources of a server's volume at boot."""
 
     BLANK = "blank"
     IMAGE = "image"
@@ -268,7 +267,7 @@ class DeviceSource:
 
 @dataclass(frozen=True, slots=True)
 class BlockDevice:
-    """A volume of a server that boots: an existing volume, or a new one from an image or blank.
+    """A volume of a server that boots. It exists already, or is made blank or from an image.
 
     ``source_id`` is the id of the volume or image. ``size_gb`` is the size of a new volume.
     """
@@ -287,8 +286,8 @@ class BlockDevice:
 class VolumeSelection:
     """Filters, order and page for a list of volumes.
 
-    A column in ``exact`` must have one of the values given there. ``accepts`` returns whether a
-    volume meets the conditions by which the database does not filter. ``sort`` has pairs of
+    A column in ``exact`` must have one of the values given there. The database cannot check all
+    conditions. ``accepts`` checks the other conditions for one volume. ``sort`` has pairs of
     (column, whether it is sorted in descending order). ``offset`` is the number of volumes to skip.
     """
 

@@ -1,4 +1,4 @@
-"""Types of trees of zones: child zones, zone parents, hops between zones, and servers below.
+"""Types for trees of zones: child zones, zone parents, hops, and servers in child zones.
 
 Source: the seed *Distributed Scheduler*; ADR 0037.
 """
@@ -16,17 +16,18 @@ from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.ids import ServerId
 
 PREFIX_END = ":"
-"""Ends the prefix of a parent's projects and users. No local id contains it."""
+"""Ends the prefix of the ids of a zone parent's projects and users. No local id contains it."""
 READER = "reader"
 WRITING_ROLES = frozenset({"admin", "manager", "member", "service"})
-"""A parent's users may write here only if the parent was granted one of these roles."""
+"""A zone parent's users may write in this zone only if the parent was granted one of these roles.
+"""
 
 
 def payer_of(project_id: str) -> str:
     """Return the key under which quotas count a project's servers.
 
-    The projects of a zone parent count together, under the parent's prefix. Any other project
-    counts by itself.
+    All projects of a zone parent share one key, the parent's prefix. Any other project has its own
+    id as its key.
     """
     name, end, _ = project_id.partition(PREFIX_END)
     return name + end if end else project_id
@@ -34,9 +35,9 @@ def payer_of(project_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChildState:
-    """What the last polls found out about a child zone.
+    """The state of a child zone, according to the last polls.
 
-    ``zone_id`` is the random id of the child itself, which detects cycles. ``failures`` counts the
+    ``zone_id`` is the child's own random id, which serves to detect cycles. ``failures`` counts the
     failed polls in a row. ``capabilities`` are those of the whole tree below the child.
     """
 
@@ -55,8 +56,8 @@ class ChildZone:
     """A child zone of this zone.
 
     ``username`` is the name under which the child knows this zone as a zone parent. A weight that
-    the child sends counts as ``weight_offset + weight_scale x weight``. Zones send weights in a
-    form in which the lower weight wins. A child that ``is_draining`` gets no new servers.
+    the child sends counts as ``weight_offset + weight_scale x weight``. In weights between zones,
+    the lowest weight wins. A child that ``is_draining`` gets no new servers.
     """
 
     id: int
@@ -74,7 +75,7 @@ class ChildZone:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether lists and plans may ask the child: it is enabled, and answered its last polls."""
+        """Whether the child is enabled and answered its last polls."""
         return self.is_enabled and self.state.is_active
 
     @property
@@ -84,17 +85,17 @@ class ChildZone:
 
     @property
     def is_missed(self) -> bool:
-        """Whether plans lack the child because it does not answer: otherwise, they would ask it."""
+        """Whether plans would ask the child, but cannot because it does not answer."""
         return self.is_enabled and not self.is_draining and not self.state.is_active
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneParent:
-    """A zone above this one, as this zone knows it: what it may do here, and how much.
+    """A zone above this zone, with its rights and limits in this zone.
 
-    ``roles`` are the roles that users of the parent may have here. The limits apply to all servers
-    of the parent together; -1 is unlimited. ``ancestors`` are the random ids of the zones above,
-    which the parent told at its last poll.
+    ``roles`` are the roles that users of the parent may have in this zone. The limits apply to all
+    servers of the parent together; -1 is unlimited. ``ancestors`` are the random ids of the zones
+    above this zone, as the parent sent them with its last poll.
     """
 
     id: int
@@ -120,14 +121,14 @@ class ZoneParent:
 
     @property
     def may_write(self) -> bool:
-        """Whether users of the parent may create, change and delete servers here."""
+        """Whether users of the parent may create, change and delete servers in this zone."""
         return not WRITING_ROLES.isdisjoint(self.roles)
 
     def admitted(self, roles: frozenset[str]) -> frozenset[str]:
-        """Return the roles here of a user that has ``roles`` in the zone parent.
+        """Return the roles in this zone of a user who has ``roles`` in the zone parent.
 
-        The function returns granted roles only, with one exception: where ``reader`` must restrict
-        the user, it is added, even if it was not granted or sent.
+        Only roles that this zone granted to the parent are returned. If the user must not write in
+        this zone, ``reader`` is added to the result, even if it was not granted.
         """
         kept = roles & frozenset(self.roles)
         is_restricted = READER in roles and WRITING_ROLES.isdisjoint(roles)
@@ -143,12 +144,12 @@ class ZoneParent:
 
 @dataclass(frozen=True, slots=True)
 class TreeRequest:
-    """The facts about one request that all zones of the tree share, or that each hop changes.
+    """The facts about a request that travel with it through the tree of zones.
 
     ``request_id`` is random, and the same in the whole tree. ``visited`` are the random ids of the
-    zones on the way. ``hops_left`` is the number of hops, from a zone to a child zone, that the
-    request may still make. ``time_left_ms`` is the time in milliseconds within which the parent
-    needs the answer. ``link_host`` is the invented host name for links in the answer.
+    zones that the request has passed. The request may still make ``hops_left`` hops from a zone to
+    a child zone. ``time_left_ms`` is the time in milliseconds within which the parent needs the
+    answer. ``link_host`` is a placeholder for the host name in links of the answer.
     """
 
     request_id: str
@@ -162,8 +163,8 @@ class TreeRequest:
 class Hop:
     """The token of a request from a zone parent, after its signature was checked.
 
-    ``id`` is accepted once for a request that writes. ``target`` is the path with its query, as
-    tokens have it.
+    For a request that writes, ``id`` is accepted only once. ``target`` is the path with the query,
+    or a digest of both.
     """
 
     id: str
@@ -178,9 +179,9 @@ class Hop:
 class ZoneServerState:
     """The state of a server in a child zone, as this zone knows it.
 
-    ``BUILDING``: the boot batch is not decided yet. ``BUILT``: the child has the server.
-    ``UNDOING``: the child must not have the server, and has not yet confirmed that. ``DELETING``:
-    the child accepted to delete the server.
+    ``BUILDING``: the outcome of the boot batch is not known yet. ``BUILT``: the child has the
+    server. ``UNDOING``: the child must remove the server, and has not yet confirmed the removal.
+    ``DELETING``: the child accepted to delete the server.
     """
 
     BUILDING = "building"
@@ -192,10 +193,11 @@ class ZoneServerState:
 class ZoneServer(msgspec.Struct, frozen=True):
     """A server in a child zone, or below it.
 
-    A boot batch is all servers of one user request. If it has fewer than ``batch_min`` servers in
-    all zones, this zone deletes them all. ``batch_min`` is 0 once this zone has decided about the
-    batch, or if another zone decides. A request may need a thousand of these objects, so the type
-    is a struct: a frozen dataclass takes ten times as long to make.
+    The servers of one user request are a boot batch. If all zones together have fewer than
+    ``batch_min`` servers of the batch, this zone deletes the batch. ``batch_min`` is 0 once this
+    zone has decided about the batch, or if another zone decides. The type is a msgspec struct,
+    because a request may need a thousand of these objects. A frozen dataclass takes ten times as
+    long to create.
     """
 
     uuid: ServerId
@@ -213,7 +215,7 @@ class ZoneServer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class HeldServer:
-    """A server that a zone has in itself or below it, as it tells the zone parent.
+    """A server in a zone or below it, as the zone reports the server to its zone parent.
 
     If the server ``is_undecided``, it may not exist yet, or may soon be gone.
     """

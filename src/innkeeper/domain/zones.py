@@ -1,7 +1,7 @@
-"""Types of the zones room: entries of build plans, and the scopes that they are bound to.
+"""Types for build plans of zones: entries, and the scopes that the entries are bound to.
 
-A plan may have a thousand servers. The objects of each server are structs: a frozen dataclass takes
-ten times as long to make.
+The objects for each server are msgspec structs, because a plan may have a thousand servers. A
+frozen dataclass takes ten times as long to create.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from innkeeper.domain.ids import ServerId
 
 KEY_DIGITS = (32, 64)
-"""The possible numbers of hexadecimal digits of a key: 32 (128 bits, as in the seed *Distributed
+"""The allowed lengths of a key in hexadecimal digits: 32 (128 bits, as in the seed *Distributed
 Scheduler*) or 64 (256 bits)."""
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 
@@ -27,9 +27,9 @@ _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 class Destination(msgspec.Struct, frozen=True):
     """The server to create, and its host.
 
-    Only the zone that made the plan can read a destination. The id of the server is part of the
-    destination. So a second boot with the same entry finds the server that the first boot created.
-    ``provider_uuid`` shows whether another host now has the name of the host.
+    Only the zone that made the plan can read a destination. The destination contains the id of the
+    server, so that a second boot with the same entry finds the server that the first boot created.
+    ``provider_uuid`` reveals whether the host name now belongs to another host.
     """
 
     server_id: ServerId
@@ -39,9 +39,9 @@ class Destination(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class EntryBoot:
-    """One server of a zone parent's request, and its host, from an entry of a build plan.
+    """One server of a zone parent's request, and the server's host according to a build plan entry.
 
-    ``entry_id`` is the id of the entry, which can be used once, before ``expires_at``.
+    The entry with the id ``entry_id`` can be used once, before ``expires_at``.
     """
 
     server_id: ServerId
@@ -61,7 +61,7 @@ class EntryBoot:
 
 @dataclass(frozen=True, slots=True)
 class EntryScope:
-    """The project and the request that an entry is valid for.
+    """The project and the request for which a build plan entry is valid.
 
     The scope is not part of the entry. The zone computes it from the request that contains the
     entry.
@@ -72,7 +72,7 @@ class EntryScope:
 
 
 class ChildEntry(msgspec.Struct, frozen=True):
-    """An entry of a child zone, and the id of the child that made it."""
+    """A build plan entry of a child zone, and the id of this child."""
 
     child_uuid: str
     sealed: str
@@ -80,7 +80,7 @@ class ChildEntry(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The content of an entry: a host of this zone, or an entry of a child zone.
+    """The decrypted content of an entry: a host of this zone, or an entry of a child zone.
 
     The entry is invalid from ``expires_at`` on.
     """
@@ -98,17 +98,17 @@ class Planned(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ZonePlan:
-    """The planned servers inside this zone, and how many the quota allows."""
+    """The planned servers inside this zone, and the number of servers that the quota allows."""
 
     servers: tuple[Planned, ...]
     count_allowed: int
 
 
 class PlacedOffer(msgspec.Struct, frozen=True):
-    """One server of a plan for this zone and the zones below, before it is sealed.
+    """One server of a plan for this zone and the zones below, before its entry is encrypted.
 
-    A higher weight is better. Two offers with the same ``item`` are for the same host: they reached
-    this zone on different ways through the tree.
+    A higher weight is better. Two offers with the same ``item`` are for the same host. They reached
+    this zone by different paths through the tree.
     """
 
     weight: float
@@ -118,7 +118,7 @@ class PlacedOffer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class TreePlan:
-    """The best offers of a tree, best first, at most ``count_allowed``, which the quota allows.
+    """The best offers of a tree, best first. The quota allows at most ``count_allowed``.
 
     ``missing`` has the names of the child zones that did not answer. ``is_partial`` is set if a
     child zone, or a zone further below, did not answer.
@@ -131,13 +131,13 @@ class TreePlan:
 
 
 def digest(request: Mapping[str, Any]) -> str:
-    """Return a hash of a request that does not depend on the order of its keys."""
+    """Return a hash of a request. The order of the keys does not matter."""
     text = json.dumps(request, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def plan_key(text: str) -> bytes:
-    """Parse a key from the settings. The ``ValueError`` for an invalid key does not reveal it."""
+    """Parse a key from the settings. The ``ValueError`` for an invalid key hides the key."""
     lengths = " or ".join(map(str, KEY_DIGITS))
     if len(text) not in KEY_DIGITS:
         raise ValueError(f"a key must have {lengths} hexadecimal digits, not {len(text)}")

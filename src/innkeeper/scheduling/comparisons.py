@@ -1,7 +1,7 @@
 """Parses and evaluates comparisons of capabilities, in the syntax of Nova's flavor extra specs.
 
-Numbers are compared as whole columns, and texts once per distinct value. A host that does not
-report a capability fails every comparison of it.
+Numbers are compared as whole columns. Texts are compared once per distinct value. A host that does
+not report a capability fails every comparison with this capability.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ TEXT: dict[str, Callable[[str, str], bool]] = {
 IN, ALL_IN, OR, IS = "<in>", "<all-in>", "<or>", "<is>"
 WORDS = frozenset({*NUMERIC, *TEXT, IN, ALL_IN, OR, IS})
 PLAIN = "plain"
-"""The operator for a value without an operator word: the texts must be equal."""
+"""The default operator, for a value without an operator. The texts must be equal."""
 
 
 def parse(name: str, text: str) -> Comparison:
     """Parse the value of an extra spec.
 
-    Raises :class:`Invalid` if an operand is missing, or if a numeric operator has another operand.
+    Raises :class:`Invalid` if an operand is missing, or if a numeric operator has an operand that
+    is not a number.
     """
     words = text.split()
     if not words or words[0] not in WORDS:
@@ -64,7 +65,7 @@ def mask(column: CapabilityColumn, comparison: Comparison, rows: Rows) -> Mask:
         number = number_of(comparison.operands[0])
         assert number is not None, "parse rejects operands that are not numbers"
         numbers = column.numbers[rows]
-        # "!=" is true for nan, but an unknown value must not meet any comparison.
+        # "!=" is true for NaN, but an unknown value must not meet any comparison.
         compared: Mask = NUMERIC[comparison.operator](numbers, number) & ~np.isnan(numbers)
         return compared
     verdicts = [_meets(value, comparison) for value in column.values]

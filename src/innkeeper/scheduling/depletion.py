@@ -1,6 +1,6 @@
-"""Takes the amounts of planned servers from the host table, and gives them back.
+"""Take the amounts of planned servers from the host table, and give them back.
 
-This *virtual depletion* changes the table in memory, not the store.
+This *virtual depletion* changes the table in memory, but not the database.
 
 Always true: :func:`give_back` is the exact inverse of :func:`take`.
 """
@@ -15,15 +15,15 @@ from innkeeper.scheduling.dice import draw
 from innkeeper.snapshot.columns import HostTable
 
 POOL_TURNS = 2**32
-"""The turn number at which draws among pools begin. Draws among hosts use lower turn numbers, so
-draws among pools do not change which hosts are drawn."""
+"""The turn number of the first draw among pools. Draws among hosts have lower turn numbers. Draws
+among pools therefore do not affect draws among hosts."""
 
 
 def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> tuple[Loan, ...]:
-    """Choose a pool for each class that the host must borrow for a server.
+    """Choose a pool for each class for which the host has no capacity of its own.
 
-    The pool with the most free capacity is chosen. Pools with equal free capacity are equally
-    likely. The host must have passed the filters.
+    The pool with the most free capacity is chosen. Of several such pools, a random one is chosen.
+    The host must have passed the filters.
     """
     if not hosts.pools.row_count:
         return ()
@@ -58,7 +58,7 @@ def take(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
 
 
 def give_back(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
-    """Undo :func:`take`."""
+    """Give an entry's amounts back. This undoes :func:`take`."""
     hosts.give_back(entry.index, own(spec, entry.loans))
     for each in entry.loans:
         hosts.pools.give_back(each.index, {each.class_name: each.amount})
@@ -69,7 +69,7 @@ class Aside:
     """A context manager that gives the amounts of entries back to the table during its block.
 
     At the end of the block, the amounts are taken again. All changes are recorded as edits, because
-    code in the block may fill caches from these rows.
+    code in the block may cache values of the changed rows.
     """
 
     def __init__(self, hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> None:

@@ -1,7 +1,7 @@
-"""Makes reproducible random choices: each is a function of a seed and a turn number.
+"""Make reproducible random choices. Each choice is a function of a seed and a turn number.
 
-A choice among equal hosts needs one well-mixed number. Setting up a random generator for one number
-would take a considerable part of a decision's time.
+A choice among equal hosts needs only one random number. Setting up a random generator for one
+number would take a considerable part of a decision's time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def draw(seed: int, turn: int, faces: int) -> int:
 
 
 class Shuffler:
-    """Shuffles lists reproducibly: the seed determines the results of all calls."""
+    """Shuffles lists reproducibly. The seed determines the results of all calls."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -42,7 +42,7 @@ class Shuffler:
 
 
 def ranks(seed: int, count: int) -> npt.NDArray[np.uint64]:
-    """Return a well-mixed number for each of ``count`` rows. Equal seeds give equal numbers.
+    """Return a pseudorandom number for each of ``count`` rows. Equal seeds give equal numbers.
 
     Sorting the rows by these numbers shuffles the rows.
     """

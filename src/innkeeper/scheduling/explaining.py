@@ -1,7 +1,7 @@
 """Explains scheduling decisions. Explanations are computed on request only.
 
-Always true: the host table is unchanged afterwards. An explanation is a function of table, spec,
-seed and plan.
+Always true: explaining does not change the host table. An explanation depends only on the table,
+the spec, the seed and the plan.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def explain(
 ) -> Explanation:
     """Explain a plan. The plan's amounts must have been given back to the table.
 
-    If ``host`` is a row, the explanation also has the verdict of every filter on this host.
+    With ``host``, the explanation also has the verdict of every filter on this host.
     """
     found = refusals.look(pipeline.filters, hosts, spec)
     weights = _weights(pipeline, hosts, spec, found)
@@ -99,7 +99,7 @@ def _refused(
 def before(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan
 ) -> tuple[Refused, tuple[Ranked, ...]]:
-    """Return the rejections and the best hosts, as they were before the plan took its amounts."""
+    """Return the rejected hosts and the best hosts, as before the plan took its amounts."""
     with depletion.Aside(hosts, spec, plan.entries):
         found = refusals.look(pipeline.filters, hosts, spec)
         weights = _weights(pipeline, hosts, spec, found)
@@ -117,7 +117,7 @@ def _weights(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, found: Ref
 def best(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, weights: Weights, most: int
 ) -> tuple[Ranked, ...]:
-    """Return up to ``most`` hosts, the greatest weight first. Ties are in the order of rows."""
+    """Return up to ``most`` hosts, by descending weight. Equal weights are in the order of rows."""
     size = min(most, int(np.count_nonzero(weights > -np.inf)))
     if size < 1:
         return ()
@@ -148,9 +148,9 @@ def _answer(
 def _replayed(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan
 ) -> tuple[tuple[Chosen, ...], Refused | None]:
-    """Return a plan's entries with weights, and why the first unplaced server has no host.
+    """Return the chosen hosts of a plan, and the reasons why the first unplaced server has no host.
 
-    The second value is None if the plan places all servers or none.
+    The reasons are None if the plan places all servers or none.
     """
     chosen: list[Chosen] = []
     current = spec
@@ -175,7 +175,7 @@ def _replayed(
 
 
 def _with_member(spec: RequestSpec, host: str) -> RequestSpec:
-    """Return the request for the next server, with one more group member, on ``host``."""
+    """Return the request for the next server, with one more group member on ``host``."""
     group = spec.group
     if group is None:
         return spec

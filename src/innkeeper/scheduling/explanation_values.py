@@ -26,8 +26,7 @@ from innkeeper.scheduling.filters import dedication
 
 COUNTS = ("hosts", "candidates")
 TALLY_COUNTS = ("removed", "refused", "alone")
-"""The keys of tallies whose values are numbers of hosts. ``COUNTS`` has such keys of
-explanations."""
+"""The keys in a tally that have numbers of hosts. ``COUNTS`` has these keys for an explanation."""
 
 
 def explanation(value: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
@@ -57,9 +56,9 @@ def explanation(value: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
 def uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Remove all numbers of hosts from an explanation, because some hosts are dedicated.
 
-    One number would reveal the others, since each filter counts only hosts that the previous
-    filters left. Only the first dedicated host stays in ``nearest``, so that a reader cannot count
-    the dedicated hosts.
+    Any remaining number would reveal the others, because each filter counts only the hosts that
+    passed the previous filters. Only the first dedicated host stays in ``nearest``, so that a
+    reader cannot count the dedicated hosts.
     """
     then = plain.get("then")
     shown = {**plain, **_refused_uncounted(plain), **dict.fromkeys(COUNTS)}
@@ -87,7 +86,7 @@ def _refused_uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unread_hints(unread: Mapping[str, str]) -> list[dict[str, str]]:
-    """Convert the hints that were not read, each with the reason why it was not read."""
+    """Convert the ignored hints, each with the reason why the hint was ignored."""
     return [{"hint": name, "reason": reason} for name, reason in unread.items()]
 
 
@@ -111,7 +110,7 @@ def refused(value: Refused, *, are_hosts_named: bool, is_counted: bool) -> dict[
 
 
 def tallies(values: Iterable[Tally], *, is_counted: bool) -> list[dict[str, Any]]:
-    """Convert tallies; with ``is_counted``, ``missing`` contains numbers of hosts."""
+    """Convert tallies. With ``is_counted``, the texts in ``missing`` contain numbers of hosts."""
     return [
         {
             "filter": each.filter_name,
@@ -126,7 +125,7 @@ def tallies(values: Iterable[Tally], *, is_counted: bool) -> list[dict[str, Any]
 
 
 def near_misses(values: Iterable[NearMiss], *, are_hosts_named: bool) -> list[dict[str, Any]]:
-    """Convert near misses; with ``are_hosts_named``, they contain names of hosts."""
+    """Convert near misses. With ``are_hosts_named``, the result contains names of hosts."""
     return [
         {
             **({"host": each.host} if are_hosts_named else {}),
@@ -138,7 +137,7 @@ def near_misses(values: Iterable[NearMiss], *, are_hosts_named: bool) -> list[di
 
 
 def ranked(values: Iterable[Ranked], *, are_hosts_named: bool) -> list[dict[str, Any]]:
-    """Convert ranked hosts, with their weights: the total, and the parts by weigher."""
+    """Convert ranked hosts with the total weight and the parts by weigher."""
     return [
         {
             **({"host": each.host} if are_hosts_named else {}),

@@ -5,9 +5,10 @@ A query is ``[operator, argument, ...]``. The arguments of comparisons are value
 all hosts.
 
 Always true: evaluation uses three-valued logic. A comparison with an unknown value is neither true
-nor false. A host passes only if the query is true for all possible values of the unknowns. A parsed
-query is the JSON value with tuples instead of lists. So parsing a parsed query again does not
-change it.
+nor false. A host passes only if the query is true for all possible values of the unknowns.
+
+A parsed query is the JSON value with tuples instead of lists. Parsing a parsed query again does not
+change the query.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ returns None for an unknown variable."""
 
 
 class InvalidQuery(Invalid):
-    """The query is malformed. ``why`` is the reason, as a part of a sentence."""
+    """The query is malformed. ``why`` is the reason, as a clause for a longer sentence."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"The query for hosts cannot be used: {why}.")
@@ -69,7 +70,7 @@ def load(text: str) -> Any:
 def read(given: Any) -> Expression:
     """Parse a query from JSON values, with lists or tuples."""
     query = _read(given)
-    # Only strings are counted: how many characters the numbers had in the text is unknown here.
+    # Only strings are counted, because the length of the numbers in the original text is unknown.
     if sum(len(each) for each in _walk(query) if isinstance(each, str)) > LENGTH_MAX:
         _refuse(f"its strings have more than {LENGTH_MAX} characters in total")
     return query
@@ -160,7 +161,7 @@ def variables(query: Expression) -> list[str]:
 
 
 def mask(query: Expression, lookup: Lookup, rows: int) -> Mask:
-    """Return a mask of ``rows`` elements: True where the query is surely true."""
+    """Return a mask with ``rows`` elements, which is True where the query is certainly true."""
     holds, _ = _truth(query, lookup)
     return np.broadcast_to(holds, (rows,)).copy()
 
@@ -175,7 +176,7 @@ def _truth(part: Any, lookup: Lookup) -> Truth:
     operator, *arguments = part
     if operator in LOGICAL:
         truths = [_truth(each, lookup) for each in arguments]
-        # "and" and "or" with one argument have the truth of this argument.
+        # "and" and "or" with one argument have the truth value of the argument.
         return truths[0][::-1] if operator == NOT else reduce(_JOINED[operator], truths)
     return _compared(operator, [_operand(each, lookup) for each in arguments])
 

@@ -1,14 +1,14 @@
-"""Computes the weights of hosts for one request, and updates them after each pick.
+"""Compute the weights of hosts for one request, and update the weights after each pick.
 
-The weights combine two kinds of results: those that :mod:`innkeeper.scheduling.memory` caches, and
-those of filters and weighers that are evaluated per request. If a filter leaves few rows, such as
-the hosts of a named pcloud, the field contains only these rows. Then the evaluation per request is
-cheap.
+Some filters and weighers have results that :mod:`innkeeper.scheduling.memory` caches. The others
+are evaluated per request. The weights combine both. If a filter leaves few rows, such as the hosts
+of a named pcloud, the field contains only these rows. This makes the evaluation per request cheap.
 
 Always true: :attr:`Field.weights` match the present table after every pick that was reported to
-:meth:`Field.took`. Hosts that a filter removed have the weight ``GONE``. A *place* is an index into
-the weights. Places are in the order of rows. So a draw among equal hosts has the same result in a
-small field as in a field with all rows.
+:meth:`Field.took`. Hosts that a filter removed have the weight ``GONE``.
+
+A *place* is an index into the weights. Places are in the order of rows, so that a draw among equal
+hosts has the same result in a small field as in a field with all rows.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Field:
         self.taken: Taken = self._memory.taken()
         self.candidates = self._memory.left
         self.steady, self.steady_left = list(self.taken), self.candidates
-        """For the filters with cached results: how many hosts each removed, and how many were
-        left."""
+        """The numbers of hosts that each filter with cached results removed, and the number that
+        remained."""
         self._allowed: Mask | None = None
         """The combined mask of the per-request filters whose results do not change after a pick."""
         self._moving: list[Filter] = []
@@ -62,7 +62,7 @@ class Field:
         self.weights: Weights = self._weights(allowed)
 
     def _apply_rare(self, pipeline: Pipeline) -> Mask | None:
-        """Apply all per-request filters. Return their combined mask; None if no filter applies."""
+        """Apply all per-request filters. Return the combined mask, or None if none applies."""
         left: Mask | None = None
         allowed: Mask | None = None
         has_group = self.spec.group is not None
@@ -75,8 +75,8 @@ class Field:
                     self._count(each, left)
                 continue
             mask = each.mask(self._hosts, self.spec, self.rows)
-            # A filter that does not apply now will not apply after a pick either. Exception: a
-            # filter that reads the group may apply after the first member.
+            # A filter that does not apply now will not apply after a pick either, unless it reads
+            # the group. It may then apply after the first member.
             if is_moving and (mask is not None or (has_group and reads_group)):
                 self._moving.append(each)
             if mask is None:
@@ -90,7 +90,7 @@ class Field:
         return allowed
 
     def _count(self, each: Filter, left: Mask) -> None:
-        """Record how many hosts a filter removed; ``left`` is the mask of the remaining hosts."""
+        """Record how many hosts a filter removed. ``left`` is the mask of the remaining hosts."""
         after = int(np.count_nonzero(left))
         if after < self.candidates:
             self.taken.append((each, self.candidates - after))
@@ -101,7 +101,7 @@ class Field:
         return HostIndex(place if isinstance(self.rows, slice) else int(self.rows[place]))
 
     def took(self, index: HostIndex, host: str) -> None:
-        """Update the weights after a pick.
+        """Update the weights after the host ``index`` was picked.
 
         The amounts of the pick must already be taken from the table.
         """
@@ -115,7 +115,7 @@ class Field:
         self.weights = self._weights(_both(self._allowed, masks))
 
     def parts(self, index: HostIndex) -> Mapping[str, float]:
-        """Return the present weight of one host, by weigher."""
+        """Return each weigher's part of the present weight of one host."""
         weighers = (*self._memory.weighers, *self._weighers)
         return parts_by(weighers, self._hosts, self.spec, index)
 

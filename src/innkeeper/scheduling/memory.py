@@ -1,11 +1,12 @@
-"""Caches the results of steady filters and weighers, by the shape of the request.
+"""Cache the results of steady filters and weighers, by the shape of the request.
 
-The shape consists of all values in a request that the steady filters and weighers read. Most
-requests have one of a few shapes. Only rows that were edited since the last use are evaluated
-again.
+Steady filters and weighers are those whose results can be cached. The shape consists of all values
+in a request that they read. Most requests have one of a few shapes. Only rows that were edited
+since the last use are evaluated again.
 
-Always true after :meth:`Memories.recall`: the cached weights, and the filter that removed each
-host, equal what the pipeline would compute now, bit for bit. ``counts`` match the removed hosts.
+Always true after :meth:`Memories.recall`: the cached results are equal, bit for bit, to the results
+that the pipeline would compute now. This applies to the weights and to the filter that removed each
+host. ``counts`` match the removed hosts.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ Ground = tuple[object, ...]
 GONE = -np.inf
 """The weight of a host that a filter removed."""
 LEFT = 255
-"""The code in ``removed_by`` of hosts that no filter removed."""
+"""The code in ``removed_by`` for a host that no filter removed."""
 SHAPES_MAX = 32
 """The maximum number of shapes of requests with cached results. The results of a shape take a
 megabyte of memory for 100,000 hosts."""
 ALONE_MAX = 2
-"""Up to this many edited rows are evaluated one by one. For more rows, arrays are faster."""
+"""The maximum number of edited rows that are evaluated one by one. For more, arrays are faster."""
 SERVED_MAX = 64
 """If a changed pool serves up to this many hosts, all of them are evaluated again at once."""
 
@@ -53,11 +54,11 @@ class Memory:
 
     Requests of one shape are equal in all fields that steady filters and weighers read. Steady
     filters and weighers are those whose results can be cached. ``weights`` has ``GONE`` for removed
-    hosts; callers must not change it. ``removed_by`` has, for each row, the number of the first
-    filter that removed the row, or ``LEFT``. ``counts[i]`` is how many hosts steady filter *i*
-    removed; the last element is how many hosts no filter removed. ``weighers`` are the steady
-    weighers that apply to the shape. ``is_whole`` is False if the last update failed, perhaps in a
-    plugin.
+    hosts. Callers must not change this array. ``removed_by`` has the number of the first filter
+    that removed each row, or ``LEFT``. ``counts[i]`` is the number of hosts that steady filter *i*
+    removed. The last element of ``counts`` is the number of hosts that no filter removed.
+    ``weighers`` are the steady weighers that apply to the shape. ``is_whole`` is False if the last
+    update failed, perhaps in a plugin.
     """
 
     def __init__(self, pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> None:
@@ -81,12 +82,12 @@ class Memory:
         return self.counts[-1]
 
     def taken(self) -> Taken:
-        """Return the filters that removed hosts, each with the number of hosts that it removed."""
+        """Return the filters that removed hosts, each with the number of removed hosts."""
         numbered = zip(self.pipeline.steady_filters, self.counts, strict=False)
         return [(each, count) for each, count in numbered if count]
 
     def renew(self, hosts: HostTable, spec: RequestSpec) -> None:
-        """Update the results to the present table, for a request of the same shape."""
+        """Update the results for a request of the same shape to the present state of the table."""
         is_other = hosts is not self._hosts or spec.rules != self._rules
         if is_other or self._ground != self._ground_now(hosts, spec):
             self._hosts = hosts
@@ -95,14 +96,14 @@ class Memory:
             self.look_again(spec)
 
     def _ground_now(self, hosts: HostTable, spec: RequestSpec) -> Ground:
-        """Return a value that changes whenever all rows must be evaluated again."""
+        """Return a key. If the key changes, all rows must be evaluated again."""
         stamps = [each.stamp(hosts, spec) for each in self._stamped]
         scales = [each.scale(hosts, spec) for each, _ in self.pipeline.steady_weighers]
         known = (len(hosts.traits), len(hosts.free), hosts.aggregates.version)
         return (hosts.epoch, hosts.pools.epoch, known, stamps, scales)
 
     def look_again(self, spec: RequestSpec) -> None:
-        """Update hosts that were edited since the last update, or whose pools were edited."""
+        """Update the hosts that were edited, or whose pools were edited, since the last update."""
         hosts = self._hosts
         rows = set(hosts.edits[self._place :])
         self._place = len(hosts.edits)
@@ -126,8 +127,8 @@ class Memory:
     def _look_at_borrowers(self, rows: Collection[int], served: Indexes, spec: RequestSpec) -> None:
         """Evaluate these rows, and all hosts that a changed pool serves.
 
-        A change of a pool affects the weights of the hosts that it serves. Such a change seldom
-        affects which hosts a filter removes.
+        A changed pool affects the weights of the hosts that it serves, but seldom the results of
+        filters. Filters are therefore applied to these hosts only if necessary.
         """
         at = np.fromiter(rows, dtype=np.intp, count=len(rows))
         concerned: Mask = np.zeros(self._hosts.row_count, dtype=np.bool_)
@@ -140,7 +141,10 @@ class Memory:
         self._weigh_again(affected, spec)
 
     def _able_now(self, spec: RequestSpec) -> list[bytes | None]:
-        """Return which pools can supply the amounts. Filters may read nothing else about pools."""
+        """Return masks of the pools that can supply the amounts.
+
+        Filters may read nothing else about pools.
+        """
         able = [self._hosts.pools.able(*each) for each in spec.amounts.items()]
         return [None if each is None else each.tobytes() for each in able]
 
@@ -155,7 +159,7 @@ class Memory:
         self.weights[rows] = self._weigh(spec, rows, self.removed_by[rows])
 
     def follow(self, spec: RequestSpec) -> None:
-        """Update after a pick, which changed the rows of its host and pools."""
+        """Update the results after a pick. The pick changed the rows of a host and of its pools."""
         hosts = self._hosts
         self.is_whole = False
         if (hosts.epoch, hosts.pools.epoch) == self._ground[:2] and not self._is_moved:
@@ -188,7 +192,7 @@ class Memory:
         self._count()
 
     def _look_at(self, index: int, spec: RequestSpec) -> None:
-        """Evaluate one row. Where possible, avoid arrays of one element, which are slower."""
+        """Evaluate one row, if possible without arrays of one element, which are slower."""
         code = self._removing_filter(index, spec)
         self._recount(int(self.removed_by[index]), code)
         self.removed_by[index] = code
@@ -199,11 +203,12 @@ class Memory:
         self.weights[index] = weight if math.isfinite(weight) else 0.0
 
     def _weight(self, index: int, spec: RequestSpec) -> float:
-        """Return the weight of one row: to the last bit, the same as with arrays."""
+        """Return the weight of one row, bit for bit the same as if computed with arrays."""
         if self._singles is None or self._hosts.has_aggregates:
             given = add_up(self.weighers, self._hosts, spec, slice(index, index + 1))
             return 0.0 if given is None else float(given[0])
-        # Added in the order of ``add_up``. The function ``sum`` rounds less often in Python 3.12.
+        # The order is the same as in ``add_up``. ``sum`` is not used, because its rounding differs
+        # since Python 3.12.
         total = 0.0
         for number, factor in self._singles:
             total += number(self._hosts, spec, index) * factor
@@ -231,7 +236,7 @@ class Memory:
         return self._codes(masks, rows)
 
     def _codes(self, masks: Sequence[Mask], rows: Rows) -> Codes:
-        """Return, by row, the number of the first filter that removed the row, or ``LEFT``."""
+        """Return for each row the number of the first filter that removed the row, or ``LEFT``."""
         count = self._hosts.row_count if isinstance(rows, slice) else rows.shape[0]
         codes: Codes = np.full(count, LEFT, dtype=np.uint8)
         # The order is reversed, so that the first filter overwrites the later ones.
@@ -245,8 +250,8 @@ class Memory:
         given = add_up(self.weighers, self._hosts, spec, rows)
         if given is None:
             given = np.zeros(codes.shape[0])
-        # The result must be a copy, since cached weights are edited. If a plugin's weight is nan or
-        # infinite, this must not remove the host.
+        # The result must be a copy, because cached weights are edited. A weight from a plugin that
+        # is NaN or infinite must not remove the host.
         return np.where(codes == LEFT, numbers(given), GONE)
 
     def _count(self) -> None:
@@ -262,7 +267,7 @@ def _there(each: Filter, mask: Mask | None) -> Mask:
 
 
 class Memories:
-    """The memories of one pipeline by shape. The least recently used memory is evicted first."""
+    """The cached results of one pipeline by shape. The least recently used are evicted first."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
@@ -270,9 +275,9 @@ class Memories:
         self._hosts: HostTable | None = None
 
     def recall(self, hosts: HostTable, spec: RequestSpec) -> Memory:
-        """Return the cached results for requests like this one, updated to the present table."""
+        """Return the cached results for requests of this shape, updated to the present table."""
         if hosts is not self._hosts:
-            # Nothing is cached for a new table, and the old one can be freed.
+            # There are no results for a new table. The old table can be freed.
             self._known.clear()
             self._hosts = hosts
         shape = self.pipeline.shape(spec)
@@ -280,7 +285,8 @@ class Memories:
         memory = self._known.pop(shape, None)
         if memory is None or not memory.is_whole:
             if len(self._known) >= SHAPES_MAX:
-                # The first one is the least recently used: each use moves a memory to the end.
+                # Each use moves a memory to the end, so the first memory is the least recently
+                # used.
                 del self._known[next(iter(self._known))]
             memory = Memory(self.pipeline, hosts, spec)
         else:

@@ -1,7 +1,7 @@
-"""Compares operands of queries.
+"""Compare operands of queries.
 
-For each row, an operand has a value of any type, or no known value. Numbers are ordered among
-numbers, and texts among texts; booleans have no order. Values of different types are not equal, and
+For each row, an operand has a value of any type, or no known value. Numbers are compared with
+numbers, and texts with texts. Booleans have no order. Values of different types are not equal, and
 their order is unknown.
 """
 
@@ -19,7 +19,7 @@ from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.vocabulary import FALSE, NO_CODE, TRUE, Ranks, Vocabulary, in_one_order
 
 Truth = tuple[Mask | np.bool_, Mask | np.bool_]
-"""Two masks: where a condition is true, and where the condition is false. Everywhere else, it is
+"""Two masks for a condition: where it is true, and where it is false. Everywhere else, it is
 unknown."""
 UNKNOWN: Truth = (np.False_, np.False_)
 
@@ -37,7 +37,7 @@ COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One value for each row: numbers are in ``numbers``, values of any type are ``values[codes]``.
+    """A value for each row, either a number in ``numbers`` or any value as ``values[codes]``.
 
     ``numbers`` is ``nan`` where the value is not a number. A code is ``NO_CODE`` where the value is
     unknown, or is only in ``numbers``. The arrays of a literal have no dimension. An operand of
@@ -57,7 +57,7 @@ class Operand:
 
     @property
     def is_known(self) -> Mask:
-        """True where the value is known, whatever its type."""
+        """True where the value is known."""
         known: Mask = ~np.isnan(self.numbers) | (self.codes != NO_CODE)
         return known
 
@@ -85,12 +85,12 @@ def coded(codes: npt.NDArray[np.int32], values: Sequence[Any]) -> Operand:
 
 
 def name(find: Callable[[str], Mask]) -> Operand:
-    """Make an operand with unique names; ``find`` returns the mask of the row with a name."""
+    """Make an operand of unique names. ``find`` returns the mask of the row with a given name."""
     return Operand(_NO_NUMBER, _FIRST, find=find)
 
 
 def only(operand: Operand) -> Any:
-    """Return the value of an operand with one row; None if the value is unknown."""
+    """Return the value of an operand with one row, or None if the value is unknown."""
     code, plain = int(operand.codes.ravel()[0]), float(operand.numbers.ravel()[0])
     if code != NO_CODE and operand.values:
         return operand.values[code]
@@ -98,7 +98,7 @@ def only(operand: Operand) -> Any:
 
 
 def truth(operand: Operand | None) -> Truth:
-    """Return where an operand is true, and where it is false. Other types count as unknown."""
+    """Return where an operand is true, and where it is false. Other values count as unknown."""
     if operand is None or operand.find is not None:
         return UNKNOWN
     ranks = operand.vocabulary.ranks()[operand.codes]
@@ -120,7 +120,7 @@ def compare(sign: str, one: Operand | None, other: Operand | None) -> Truth:
 
 
 def is_among(one: Operand | None, other: Operand | None) -> Truth:
-    """Return where ``one`` equals ``other`` or is an item of the list ``other``, and where not."""
+    """Return where ``one`` equals ``other`` or is in the list ``other``, and where it does not."""
     if one is None or other is None:
         return UNKNOWN
     holds, fails = _equal(one, other)
@@ -128,7 +128,7 @@ def is_among(one: Operand | None, other: Operand | None) -> Truth:
     if are_lists is None:
         return holds, fails
     if one.find is not None or one.codes.ndim or one.numbers.ndim:
-        # Lists can be searched for one value only, not for a different value in each row.
+        # Lists can only be searched for one value that is the same in all rows.
         is_list = are_lists[other.codes]
         return holds & ~is_list, fails & ~is_list
     sought = one.values[0] if one.values else float(one.numbers)
@@ -164,6 +164,6 @@ def _ordered(order: Callable[[Any, Any], Any], one: Operand, other: Operand) -> 
 
 
 def _ranks(one: Operand, other: Operand) -> tuple[Ranks, Ranks]:
-    """Return, by row, the ranks of both operands' texts and booleans; ``nan`` for other types."""
+    """Return the ranks of the texts and booleans of both operands by row. Other types have NaN."""
     mine, its = in_one_order(one.vocabulary, other.vocabulary)
     return mine[one.codes], its[other.codes]

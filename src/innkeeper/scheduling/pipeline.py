@@ -1,16 +1,16 @@
-"""Runs filters and weighers over all hosts at once, and counts what each filter removes.
+"""Run filters and weighers over all hosts at once, and count the hosts that each filter removes.
 
-A filter is a module or an object with ``NAME``, ``REASON``, ``READS``, ``mask`` and ``missing``; a
-weigher has ``NAME``, ``READS``, ``AGGREGATE_KEY``, ``column`` and ``scale``. Filters and weighers
-get ``rows``: the whole table, or the rows that were edited since the last call.
+A filter is a module or an object with ``NAME``, ``REASON``, ``READS``, ``mask`` and ``missing``. A
+weigher has ``NAME``, ``READS``, ``AGGREGATE_KEY``, ``column`` and ``scale``. The argument ``rows``
+of filters and weighers is the whole table, or the rows that were edited since the last call.
 
 The weight of a host is the sum over all weighers of column / scale x multiplier. The scale is a
-constant of the table or the request, such as the largest memory capacity of any host. It does not
-depend on the candidates. Therefore, weights stay comparable after a pick, and only edited rows are
-weighed again.
+constant of the table or the request, such as the largest memory capacity of any host. The scale
+does not depend on the candidates. Weights therefore stay comparable after a pick, and only edited
+rows are weighed again.
 
-Always true: hosts with equal columns have equal weights to the last bit, whether they were
-weighed together or alone. Therefore, ties are found by comparison.
+Always true: hosts with equal columns have exactly equal weights, whether they were weighed together
+or alone. Ties can therefore be found by comparing weights.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ Spec_contra = TypeVar("Spec_contra", contravariant=True)
 
 
 class TableFilter(Protocol[Table_contra, Spec_contra]):
-    """A filter over any kind of table; see :class:`Filter`, which is one over hosts."""
+    """A filter for the rows of any kind of table. :class:`Filter` is the protocol for hosts."""
 
     NAME: str
     REASON: str
     READS: Reads
 
     def mask(self, table: Table_contra, spec: Spec_contra, rows: Rows, /) -> Mask | None:
-        """Return True where a row may be used; None if the filter does not apply."""
+        """Return True where a row may be used, or None if the filter does not apply."""
 
     def missing(self, table: Table_contra, spec: Spec_contra, /) -> str:
         """Describe what was requested and what is available."""
 
 
 class TableWeigher(Protocol[Table_contra, Spec_contra]):
-    """A weigher over any kind of table; see :class:`Weigher`, which is one over hosts."""
+    """A weigher for the rows of any kind of table. :class:`Weigher` is the protocol for hosts."""
 
     NAME: str
     READS: Reads
 
     def column(self, table: Table_contra, spec: Spec_contra, rows: Rows, /) -> Weights:
-        """Return a finite number for each row. The highest number wins."""
+        """Return a finite number for each row. The highest number is the best."""
 
     def scale(self, table: Table_contra, spec: Spec_contra, /) -> float:
-        """Return the number that gets the weight 1; 0 if the weigher does not apply."""
+        """Return the number that gets the weight 1, or 0 if the weigher does not apply."""
 
 
 class Filter(Protocol):
@@ -65,20 +65,22 @@ class Filter(Protocol):
 
     Optional attributes:
 
-    - ``stamp(hosts, spec)`` returns a value for comparison. While this value stays equal, ``mask``
-      changes in edited rows only. ``stamp`` is required if the filter reads the clock.
-    - ``NEEDS_SERVERS = True`` means that the filter reads the numbers of servers.
-    - ``HALVES`` has two filters of the same name that together equal this filter. One half can be
-      cached, and the other half must be evaluated per request.
+    - ``stamp(hosts, spec)`` returns a value that is compared with its previous value. While the
+      value stays equal, ``mask`` changes only in edited rows. ``stamp`` is required if the filter
+      reads the clock.
+    - ``NEEDS_SERVERS = True`` means that the filter reads the numbers of servers on hosts.
+    - ``HALVES`` has two filters of the same name that together are equivalent to this filter. One
+      half can be cached. The other half must be evaluated per request.
     - ``admits(hosts, spec, index)`` returns the result of ``mask`` for one row, but faster.
-    - ``few(hosts, spec)`` returns the rows where ``mask`` is True, in order; None if the filter
-      does not apply. All other rows are then skipped. A filter may have ``few`` only if it is
+    - ``few(hosts, spec)`` returns the rows where ``mask`` is True, in order, or None if the filter
+      does not apply. Later filters skip all other rows. A filter may have ``few`` only if it is
       evaluated per request, leaves few hosts, and has the same result after a pick.
     - ``lacks(hosts, spec, index)`` returns texts that say what one host lacks.
-    - ``missing_counted(hosts, spec)`` is ``missing`` with numbers of hosts, for administrators. It
-      is required if ``missing`` hides the numbers when some hosts are dedicated.
-    - ``HINTS`` has the scheduler hints that the filter reads. A filter that reads ``hints`` but
-      lacks this attribute may read all hints.
+    - ``missing_counted(hosts, spec)`` returns the text of ``missing`` with numbers of hosts, for
+      administrators. This method is required if ``missing`` hides the numbers when some hosts are
+      dedicated.
+    - ``HINTS`` has the scheduler hints that the filter reads. A filter that reads ``hints`` without
+      this attribute may read all hints.
     """
 
     NAME: str
@@ -87,11 +89,11 @@ class Filter(Protocol):
     READS: Reads
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """Return True where a host may be used; None if the filter does not apply to the request.
+        """Return True where a host may be used, or None if the filter does not apply.
 
-        The request and aggregate metadata alone decide whether a filter applies. Exception: a
-        filter that reads the server group may begin to apply once the group has a member. A filter
-        may read only one fact about pools: whether they can supply the requested amounts.
+        Whether a filter applies may depend only on the request and on aggregate metadata. As an
+        exception, a filter that reads the server group may begin to apply once the group has a
+        member. About pools, a filter may read only whether they can supply the requested amounts.
         """
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
@@ -99,11 +101,11 @@ class Filter(Protocol):
 
 
 class Weigher(Protocol):
-    """A weigher gives each host a number; higher is better.
+    """A weigher gives each host a number. A higher number is better.
 
     ``NEEDS_SERVERS`` and ``HINTS`` are optional, and mean the same as for :class:`Filter`.
     ``stamp`` is required if the numbers depend on other hosts or on the clock. ``number(hosts,
-    spec, index)`` is optional. For one host, it returns the same number as ``column``, but faster.
+    spec, index)`` is optional. It returns the same number as ``column`` for one host, but faster.
     """
 
     NAME: str
@@ -115,16 +117,16 @@ class Weigher(Protocol):
         """Return a finite number for each row, in the weigher's own unit."""
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
-        """Return the number that gets the weight 1; 0 if the weigher does not apply."""
+        """Return the number that gets the weight 1, or 0 if the weigher does not apply."""
 
 
 APART = frozenset({"amounts", "rules", "hints"})
-"""Fields that :meth:`Pipeline.shape` handles separately. The reason is that mappings have no hash,
-and that hashing the rules would take as long as hashing all other fields."""
+"""Fields that :meth:`Pipeline.shape` handles separately. Mappings have no hash, and hashing the
+rules would take as long as hashing all other fields."""
 Weighed = tuple[Weigher, float]
 """A weigher and its multiplier."""
 Taken = list[tuple[Filter, int]]
-"""Filters that removed hosts, in order, each with the number of hosts that it removed."""
+"""Filters that removed hosts, in order, each with the number of removed hosts."""
 
 
 class Rare(NamedTuple):
@@ -143,8 +145,9 @@ class Rare(NamedTuple):
 class Pipeline:
     """A pipeline has filters in order, and weighers with their multipliers.
 
-    Filters and weighers that read a field of ``RARE`` are called *rare*: they are evaluated per
-    request, after all others. The others are called *steady*: their results are cached.
+    Filters and weighers that read a field of ``RARE`` are called *rare*. They are evaluated per
+    request, after all others. All other filters and weighers are called *steady*. Their results are
+    cached.
     """
 
     def __init__(self, filters: Sequence[Filter], weighers: Sequence[Weighed]) -> None:
@@ -175,7 +178,7 @@ class Pipeline:
         readers = [each for each in steady if "hints" in each.READS]
         named = [getattr(each, "HINTS", ()) for each in readers]
         self._reads_hints = bool(readers)
-        # None if a filter or weigher may read all hints.
+        # ``_hints`` is None if a filter or weigher may read all hints.
         self._hints = frozenset().union(*named) if all(named) else None
 
     def shape(self, spec: RequestSpec) -> object:
@@ -207,7 +210,7 @@ S = TypeVar("S")
 
 
 def masks(filters: Sequence[TableFilter[T, S]], table: T, spec: S) -> Iterator[tuple[int, Mask]]:
-    """Yield the masks of the filters that apply, each with the filter's place in ``filters``."""
+    """Yield for each filter that applies its index in ``filters`` and its mask."""
     for place, each in enumerate(filters):
         mask = each.mask(table, spec, ALL_ROWS)
         if mask is not None:
@@ -215,7 +218,7 @@ def masks(filters: Sequence[TableFilter[T, S]], table: T, spec: S) -> Iterator[t
 
 
 def select(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[Mask, Taken]:
-    """Apply all filters. Return which hosts are left, and how many each filter removed."""
+    """Apply all filters. Return the mask of the remaining hosts and the removals by filter."""
     left: Mask = np.ones(hosts.host_count, dtype=np.bool_)
     taken: Taken = []
     before = hosts.host_count
@@ -234,10 +237,10 @@ def select(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[Mas
 def removals(
     taken: Taken, hosts: HostTable, spec: RequestSpec, *, with_missing: bool
 ) -> tuple[Removal, ...]:
-    """Return how many hosts each filter removed, and why.
+    """Return the number of hosts that each filter removed, and the reason.
 
-    ``with_missing`` also says what was missing. To do so, whole columns are read again. After a
-    success, this is not needed.
+    With ``with_missing``, the result also describes what the hosts lacked. This reads whole columns
+    again, and is not needed if all servers were placed.
     """
     # The halves of a filter are reported as one filter.
     counts: dict[str, int] = {}
@@ -263,7 +266,7 @@ def missing(by: Filter, hosts: HostTable, spec: RequestSpec) -> tuple[str, str]:
 def scales(
     weighers: Sequence[tuple[TableWeigher[T, S], float]], table: T, spec: S
 ) -> Iterator[tuple[int, float, float]]:
-    """Yield the place of each weigher that applies, its multiplier / scale, and the scale."""
+    """Yield for each weigher that applies its index, its multiplier / scale, and the scale."""
     for place, (each, multiplier) in enumerate(weighers):
         scale = each.scale(table, spec)
         if scale != 0.0:
@@ -283,14 +286,14 @@ def active(weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec) -> 
 def weigh(
     weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec, rows: Rows
 ) -> Weights | None:
-    """Return the weights of some rows; None if no weigher applies."""
+    """Return the weights of some rows, or None if no weigher applies."""
     return add_up(active(weighers, hosts, spec), hosts, spec, rows)
 
 
 def add_up(
     weighers: Sequence[Active], hosts: HostTable, spec: RequestSpec, rows: Rows
 ) -> Weights | None:
-    """Return the weights of some rows, summed over active weighers; None without weighers."""
+    """Return the weights of some rows, summed over weighers, or None without weighers."""
     total: Weights | None = None
     has_aggregates = hosts.has_aggregates
     for weigher, usual, scale in weighers:
@@ -303,9 +306,9 @@ def add_up(
 
 
 def numbers(weights: Weights) -> Weights:
-    """Return the weights, with 0 instead of nan and infinity."""
+    """Return the weights, with 0 in place of NaN and infinity."""
     if np.isfinite(weights.sum()):
-        # This is the usual case: the sum is finite only if all weights are finite.
+        # Usually, the sum is finite. It is finite only if all weights are finite.
         return weights
     return np.where(np.isfinite(weights), weights, 0.0)
 
@@ -327,7 +330,7 @@ def _factor(
 def parts(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, index: int
 ) -> Mapping[str, float]:
-    """Return the weight of one host by weigher, for explanations."""
+    """Return each weigher's part of the weight of one host, for explanations."""
     ordered = (*pipeline.steady_weighers, *pipeline.rare_weighers)
     return parts_by(active(ordered, hosts, spec), hosts, spec, index)
 
@@ -335,7 +338,7 @@ def parts(
 def parts_by(
     weighers: Sequence[Active], hosts: HostTable, spec: RequestSpec, index: int
 ) -> Mapping[str, float]:
-    """Return the weight of one host by weigher, for active weighers."""
+    """Return each active weigher's part of the weight of one host."""
     row = slice(index, index + 1)
     has_aggregates = hosts.has_aggregates
     found: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Choose a pod for a request: a bound pod if it passes all filters, or else the best pod.
+"""Choose a pod for a request: either a bound pod that passes all filters, or else the best pod.
 
 Always true: the result depends only on the table, the request and the policy. Of pods with equal
 weights, the oldest pod wins.
@@ -29,10 +29,10 @@ class PodPolicy:
 
 @dataclass(frozen=True, slots=True)
 class PodVerdict:
-    """What the policy says about one pod.
+    """The result of the policy for one pod.
 
     ``refused_by`` is the first filter that removed the pod, and ``reason`` says why. ``weights``
-    are by weigher.
+    has the pod's weight from each weigher.
     """
 
     pod: Pod
@@ -61,12 +61,12 @@ def choose(policy: PodPolicy, pods: PodTable, request: PodRequest) -> Pod | None
     if not left.any():
         return None
     total = sum(_parts(policy, pods, request).values(), np.zeros(pods.row_count))
-    # The first of the highest, in the order in which the pods were added.
+    # Of equal weights, the first one wins. Pods are in the order in which they were added.
     return pods.pods[int(np.argmax(np.where(left, total, -np.inf)))]
 
 
 def explain(policy: PodPolicy, pods: PodTable, request: PodRequest) -> list[PodVerdict]:
-    """Return what the policy says about each pod, in the order in which they were added."""
+    """Return the result of the policy for each pod, in the order in which the pods were added."""
     removed: dict[int, int] = {}
     for place, mask in masks(policy.filters, pods, request):
         for row in np.flatnonzero(~mask):
@@ -84,7 +84,7 @@ def explain(policy: PodPolicy, pods: PodTable, request: PodRequest) -> list[PodV
 
 
 def refusal(verdicts: Sequence[PodVerdict]) -> str:
-    """Return why each pod was refused, in one line for administrators."""
+    """Return the reasons why pods were refused, in one line for administrators."""
     return "; ".join(f"{each.pod.pod_name}: {each.reason}" for each in verdicts if each.reason)
 
 

@@ -1,6 +1,7 @@
-"""The filters of pods. Each filter returns a mask over all pods, and says what is missing.
+"""The filters of pods.
 
-``lacks`` says what one pod lacks, for administrators.
+Each filter returns a mask over all pods, and describes what is missing. For administrators,
+``lacks`` describes what one pod lacks.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class ResourceAffinity:
 class BelowLimits:
     """Accepts the pods whose usage stays below the threshold and leaves the headroom.
 
-    This must be true of each kind of amounts. A pod that was never measured is accepted.
+    This must be true for each kind of amounts. A pod that was never measured is accepted.
     """
 
     NAME = "CapacityFilter"
@@ -138,9 +139,9 @@ class NotInMaintenance:
 
 
 class Answering:
-    """Accepts the pods that answer, and all pods that the project is bound to.
+    """Accepts the pods that answer, and all pods to which the project is bound.
 
-    A bound pod is accepted even if it does not answer, so an outage moves no bindings.
+    A bound pod is accepted even if it does not answer, so that an outage does not move bindings.
     """
 
     NAME = "PodStateFilter"

@@ -78,8 +78,8 @@ class OwnWeight:
 
 
 USUAL_MULTIPLIERS: Mapping[str, float] = {"weight": 1000.0}
-"""The default multipliers of weighers, where they are not 1. Settings override them. The weight
-that an operator gave to a pod must count more than the pod's age."""
+"""The default multipliers of weighers that are not 1. Settings override them. An operator's weight
+for a pod must count more than the age of the pod."""
 POD_WEIGHERS: Mapping[str, PodWeigher] = {
     each.NAME: each for each in (CreationTime(), IdleCapacity(), LowPrice(), OwnWeight())
 }

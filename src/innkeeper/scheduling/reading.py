@@ -1,7 +1,7 @@
-"""Defines which fields of requests filters and weighers can read, and which fields prevent caching.
+"""Define the fields of requests that filters and weighers can read.
 
-Always true: two requests with equal values in all fields that a pipeline reads get the same masks
-and weights on the same table. Caching depends on this.
+Always true: if two requests have equal values in all fields that a pipeline reads, they get the
+same masks and weights on the same table. Caching depends on this rule.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 Reads = tuple[str, ...]
 """Names of fields of :class:`innkeeper.domain.placing.RequestSpec`. The time of the request is not
-listed: a filter that reads it has ``stamp`` instead."""
+listed. A filter that reads the time has ``stamp`` instead."""
 
 RARE: frozenset[str] = frozenset(
     {
@@ -28,16 +28,16 @@ RARE: frozenset[str] = frozenset(
         "volume_pools",
     }
 )
-"""Fields that differ between most requests. Filters and weighers that read one of them are
-evaluated per request, and their results are not cached."""
+"""Fields that differ between most requests. If a filter or weigher reads one of them, it is
+evaluated per request, and its results are not cached."""
 
 MOVING = frozenset({"group", "query"})
-"""Filters that read one of these fields may change their results after every pick: a group gets one
-more member, and a query may read free amounts."""
+"""The result of a filter that reads one of these fields may change after every pick. For example,
+the group gets one more member, or the query reads free amounts."""
 
 
 def frozen(value: object) -> object:
-    """Return a hashable key of a value that may contain mappings and lists.
+    """Return a hashable key for a value that may contain mappings and lists.
 
     The key includes types, because True, 1 and 1.0 are equal but mean different things.
     """

@@ -1,7 +1,7 @@
-"""Writes the fault "No valid host was found", for users and for administrators.
+"""Write the fault "No valid host was found" for users and for administrators.
 
 Always true: the text of :func:`sentence` has no names of hosts. With ``has_dedicated``, the text
-has no numbers of hosts either. Such numbers would reveal how many hosts are dedicated, or the size
+also has no numbers of hosts, because these could reveal the number of dedicated hosts or the size
 of a pcloud.
 """
 
@@ -13,7 +13,7 @@ from innkeeper.domain.explaining import NearMiss, Objection, Refused
 from innkeeper.domain.placing import BuildPlan
 
 NO_VALID_HOST = "No valid host was found. "
-"""Clients match on this prefix."""
+"""The prefix of the fault. Clients look for this prefix."""
 NO_FILTER = "none"
 """The result of :func:`culprit` if no filter removed a host, because there are no hosts."""
 
@@ -21,7 +21,7 @@ NO_FILTER = "none"
 def sentence(
     plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = (), *, has_dedicated: bool
 ) -> str:
-    """Return the fault: what each filter removed, what was missing, and the nearest miss.
+    """Return the fault, with the removals of each filter, what was missing, and the nearest miss.
 
     With ``has_dedicated``, the text has no numbers of hosts, because the numbers may include
     dedicated hosts.
@@ -54,14 +54,14 @@ def counted(plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = ()) -> s
 
 
 def culprit(plan: BuildPlan, refused: Refused) -> str:
-    """Return the name of the last filter that removed hosts."""
+    """Return the name of the last filter that removed hosts, or :data:`NO_FILTER`."""
     removing = [each.filter_name for each in refused.tallies if each.removed]
     removing = removing or [each.filter_name for each in plan.removals]
     return removing[-1] if removing else NO_FILTER
 
 
 def details(refused: Refused) -> str:
-    """Say how many hosts are rejected by each filter alone, and list the nearest misses by name."""
+    """State how many hosts each filter alone rejects, and list the nearest misses by host name."""
     lines = [
         f"Without {each.filter_name}, {each.alone} of the {each.refused} hosts that it rejects "
         "would pass."
@@ -74,7 +74,7 @@ def details(refused: Refused) -> str:
 
 
 def near_misses(refused: Refused) -> list[str]:
-    """Return a line for each of the nearest misses: the host's name, and what it lacks."""
+    """Return a line for each of the nearest misses, with the host and what it lacks."""
     return [f"{each.host}: {_objections(each.objections)}" for each in refused.nearest]
 
 

@@ -1,6 +1,6 @@
-"""Reads and writes recordings: files with a decision and all of its inputs.
+"""Read and write recordings, which are files with a decision and all of its inputs.
 
-The file is a ZIP archive. ``recording.json`` has the request, the configuration and the plan; every
+The file is a ZIP archive. ``recording.json`` has the request, the configuration and the plan. Every
 other member is one column of the host table in NumPy's format.
 
 Always true: a file that :func:`read` accepts can be replayed. For any other file, :func:`read`
@@ -32,7 +32,7 @@ from innkeeper.snapshot.recording import Column, Moment
 
 FORMAT = "innkeeper-recording"
 VERSION = 5
-"""Incremented when older programs can no longer read new files."""
+"""The version of the format. It is incremented when older programs cannot read new files."""
 HEAD = "recording.json"
 SUFFIX = ".npy"
 DENSITY = 3
@@ -40,19 +40,17 @@ DENSITY = 3
 MB = 2**20
 BYTES_MAX = 512 * MB
 """The maximum size of a file, and of all its unpacked members, as a protection against ZIP bombs.
-With all standard classes and traits, the columns of 100,000 hosts take 123 MiB. With as many custom
-classes and traits in addition, the columns take twice as much.
-"""
+With all standard classes and traits, the columns of 100,000 hosts take 123 MiB. The same number
+of custom classes and traits in addition doubles the size."""
 HEAD_BYTES_MAX = 256 * MB
-"""The maximum size of the archive's file ``HEAD``. This limit is more than twice the size for
-100,000 hosts, each with servers of 20 projects."""
+"""The maximum size of the archive's file ``HEAD``. The limit is more than twice the size for
+100,000 hosts that each have servers of 20 projects."""
 COLUMN_BYTES_MAX = 16 * MB
 """The maximum size of a column: two million rows. For 100,000 hosts, a column has under 1 MB."""
 NUMBERS = "biuf"
 """The kinds of NumPy types in columns: booleans, integers and floats."""
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-"""The date of all files in the archive. The date is fixed, so that equal recordings have equal
-bytes."""
+"""The date of all files in the archive. It is fixed, so that equal recordings have equal bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ def write(decision: Recording) -> bytes:
 
 def _member(name: str) -> zipfile.ZipInfo:
     member = zipfile.ZipInfo(name, FIRST_DAY)
-    # Only the owner may read unpacked files, since they contain names of hosts and projects.
+    # Only the owner may read unpacked files, because they contain names of hosts and projects.
     member.external_attr = 0o600 << 16
     return member
 
@@ -263,7 +261,7 @@ def _spec(plain: Mapping[str, Any]) -> RequestSpec:
     if rules["capabilities_max_age_s"] is None:
         rules["capabilities_max_age_s"] = math.inf
     if query is not None:
-        # Parsed again, since JSON has no tuples.
+        # The query is parsed again, because JSON has no tuples.
         try:
             query = expressions.read(query)
         except Invalid as error:

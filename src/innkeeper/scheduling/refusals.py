@@ -1,7 +1,7 @@
-"""Finds the filters that reject each host, and the near misses. This is done on request only.
+"""Find the filters that reject each host, and the near misses. This is done only on request.
 
-Always true: the result is a function of table, spec and seed, like the decision itself. The table
-is not changed.
+Always true: the result is a function of table, spec and seed, like the decision. The table is not
+changed.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from innkeeper.snapshot.amounts import Amount, Mask
 from innkeeper.snapshot.columns import HostTable
 
 NEAREST_TURNS = 2**48
-"""The turn number at which draws among equally near hosts begin. Decisions use lower numbers."""
+"""The turn number of the first draw among equally near hosts. Decisions use lower numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Which filters reject which hosts.
+    """The filters that reject each host.
 
-    ``columns`` has, for each filter, the mask of the hosts that it rejects; None if the filter does
-    not apply. ``counts`` has the number of rejecting filters by host.
+    ``columns`` has for each filter the mask of rejected hosts, or None if the filter does not
+    apply. ``counts`` has the number of rejecting filters by host.
     """
 
     filters: tuple[Filter, ...]
@@ -40,7 +40,7 @@ class Refusals:
 
 
 def look(filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec) -> Refusals:
-    """Apply all filters to all hosts, including those that other filters reject."""
+    """Apply each filter to all hosts, including hosts that other filters reject."""
     columns: list[Mask | None] = []
     counts: npt.NDArray[np.int32] = np.zeros(hosts.host_count, dtype=np.int32)
     for each in filters:
@@ -85,10 +85,10 @@ def tallies(
 
 
 def shortages(hosts: HostTable, spec: RequestSpec) -> Amount:
-    """Return, by host, the sum of the missing shares of all requested amounts.
+    """Return for each host the sum of the missing shares of all requested amounts.
 
-    The missing share of an amount is from 0 to 1. If an amount is free but the unit rules do not
-    allow it in one allocation, the share is 1.
+    The missing share of an amount is between 0 and 1. The share is also 1 if the amount is free,
+    but the unit rules do not allow it in one allocation.
     """
     total: Amount = np.zeros(hosts.host_count)
     for name, amount in spec.amounts.items():
@@ -105,11 +105,11 @@ def shortages(hosts: HostTable, spec: RequestSpec) -> Amount:
 def nearest(
     found: Refusals, hosts: HostTable, spec: RequestSpec, most: int
 ) -> tuple[NearMiss, ...]:
-    """Return the near misses, in order of the number of rejecting filters, then of the shortage.
+    """Return the near misses, sorted by the number of rejecting filters, then by shortage.
 
     Ties are broken by the request's seed. Dedicated hosts that the request cannot use come last.
-    For these hosts, only the dedication is reported, because their state is not public. If the
-    request forces a host, all other hosts come last too.
+    For such a host, only the dedication is reported, because the host's state is not public. If the
+    request forces a host, all other hosts also come last.
     """
     refused = np.flatnonzero(found.counts)
     if not refused.shape[0] or most < 1:
@@ -119,7 +119,7 @@ def nearest(
     others = _refused_by(found, dedication.NAMES)
     counts[others], short[others] = len(found.filters), 0.0
     counts[_refused_by(found, {forced_host.NAME})] += len(found.filters)
-    # One number combines both: any shortage counts less than one more rejecting filter.
+    # One number combines filters and shortage. Any shortage counts less than one more filter.
     distance = counts * (len(spec.amounts) + 1.0) + short
     return tuple(
         NearMiss(
@@ -150,7 +150,8 @@ def _least(distance: Amount, among: npt.NDArray[np.intp], most: int, seed: int) 
     last = np.partition(mine, size - 1)[size - 1]
     nearer = among[mine < last]
     nearer = nearer[np.argsort(distance[nearer], kind="stable")]
-    # The rest are ties, often thousands. Take consecutive ties from a random start.
+    # The remaining hosts are tied, and there are often thousands. Take consecutive hosts from a
+    # random start.
     equals = among[mine == last]
     start = draw(seed, NEAREST_TURNS, int(equals.shape[0]))
     rest = equals[(start + np.arange(size - nearer.shape[0])) % equals.shape[0]]

@@ -1,11 +1,11 @@
-"""Defines the fixed scales of resource classes, which make weights of several zones comparable.
+"""Define the fixed scales of resource classes, which make weights of several zones comparable.
 
-Usually the scale of a weigher is the largest capacity of any host in the table. With such scales,
-equal hosts in two zones may have different weights. A request with ``has_fixed_scales`` uses the
-constants of this module in every zone.
+Usually, the scale of a weigher is the largest capacity of any host in the table. Equal hosts in two
+zones may then have different weights. A request with ``has_fixed_scales`` uses the constants of
+this module in every zone instead.
 
-Always true: every fixed scale is a power of two. Division by a power of two is exact, so different
-weights stay different.
+Always true: every fixed scale is a power of two. Division by a power of two is exact, so that
+different amounts keep different weights.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ FIXED_SCALES: Mapping[str, float] = {
     # 64 TiB
     "DISK_GB": 65_536.0,
 }
-"""For each resource class, the amount that weighs 1: about the capacity of a large host. All zones
-of a tree must agree on these numbers, so a change of them is a change of the protocol between
-zones."""
+"""The amount that weighs 1, by resource class. This is about the capacity of a large host. All
+zones of a tree must use the same numbers. A change of these numbers is therefore a change of the
+protocol between zones."""
 OTHER_SCALE = 1024.0
 """The fixed scale of every other class."""
 
@@ -35,5 +35,8 @@ def fixed(class_name: str) -> float:
 
 
 def scale_of(hosts: HostTable, spec: RequestSpec, class_name: str) -> float:
-    """Return the amount of a class that weighs 1: fixed, or the largest capacity of any host."""
+    """Return the amount of a class that weighs 1.
+
+    This is the fixed scale, or else the largest capacity of any host.
+    """
     return fixed(class_name) if spec.has_fixed_scales else hosts.greatest(class_name)

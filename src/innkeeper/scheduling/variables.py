@@ -1,9 +1,7 @@
-"""Defines the variables of queries. Their names include the unit.
+"""Define the variables of queries. The name of a variable includes the unit.
 
-Always true: these variables are all that queries can read about hosts.
-
-May be false: that the numbers of servers are known. These numbers are maintained only if a
-configured filter or weigher needs them.
+Always true: queries can read only these variables of hosts. The numbers of servers may be unknown,
+because they are maintained only if a configured filter or weigher needs them.
 """
 
 from __future__ import annotations
@@ -78,7 +76,7 @@ COUNTS: dict[str, _Measure] = {
     "num_io_ops": _busy,
 }
 HOST_NAMES = frozenset({"host", "hypervisor_hostname"})
-"""Variables that identify a host. Policies restrict their use."""
+"""Variables that identify a host. Policy rules restrict their use."""
 ZONE = "availability_zone"
 
 
@@ -89,7 +87,7 @@ def is_nameless(word: str) -> bool:
 
 
 def find(hosts: HostTable, spec: RequestSpec, rows: Rows, word: str) -> Operand | None:
-    """Return a variable's values in these rows; None if the variable is unknown.
+    """Return a variable's values in these rows, or None if the variable is unknown.
 
     Also return None if the table does not maintain the values.
     """

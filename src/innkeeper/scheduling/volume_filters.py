@@ -1,7 +1,7 @@
-"""Filters of pools for volumes, on the columns of the host table.
+"""Filter pools for volumes on the columns of the host table.
 
-A pool is a shared pool, or a host with disks of its own. Hosts and shared pools have tables with
-the same columns, so each filter is one mask over hosts and one over shared pools.
+A pool is either a shared pool or a host with its own disks. Hosts and shared pools have tables with
+the same columns. Each filter is therefore applied twice: once to hosts, and once to shared pools.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PoolNames = Mapping[ProviderId, str]
 
 @dataclass(frozen=True, slots=True)
 class VolumeSpec:
-    """What a pool must have for a volume. ``amount`` is in units of ``class_name``, which are GiB.
+    """The requirements of a volume on its pool. ``amount`` is in units of ``class_name`` (GiB).
 
     If ``same_pools`` is ``None``, every pool is allowed. ``now_s`` is the Unix time. ``zone`` is
     the requested zone. Without a requested zone, ``default_zone`` is preferred.
@@ -54,7 +54,7 @@ class VolumeSpec:
 
 
 class Pools:
-    """The hosts with disks, or the shared pools, of one decision."""
+    """Either the hosts with disks or the shared pools in one decision."""
 
     def __init__(
         self, hosts: HostTable, spec: VolumeSpec, names: PoolNames, *, are_shared: bool
@@ -81,11 +81,11 @@ class Pools:
         return other
 
     def served(self, row: int) -> Mask:
-        """Return the hosts that a shared pool serves and whose agents can work."""
+        """Return the enabled hosts with a live agent that a shared pool serves."""
         return self.hosts.served_by([row]) & _up(self.hosts, self.spec)
 
     def reached_by(self, chosen: Mask) -> Mask:
-        """Return the shared pools that serve one of these hosts."""
+        """Return the shared pools that serve at least one of these hosts."""
         codes: Mask = np.zeros(self.hosts.pools.code_count, dtype=np.bool_)
         codes[self.hosts.membership_codes[chosen]] = True
         return self.hosts.pools.lending(self.spec.class_name, codes)
@@ -185,7 +185,7 @@ STEADY_FILTERS: tuple[tuple[str, str, Callable[[Pools], Mask]], ...] = (
         _are_where_asked,
     ),
 )
-"""The filters that read no amounts, in order: name, reason, and mask."""
+"""The filters that read no amounts, in order, as tuples of name, reason and mask."""
 FILTERS = (
     *STEADY_FILTERS,
     ("PoolCapacityFilter", "the pool has too little free capacity", _have_room),

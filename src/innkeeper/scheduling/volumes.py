@@ -1,7 +1,7 @@
-"""Choose a pool for a volume: filters and a weigher on the columns of the host table.
+"""Choose a pool for a volume, with filters and a weigher on the columns of the host table.
 
-Always true: the choice depends only on the table, the spec and its seed. The count of a filter is
-the number of pools that it was the first to remove.
+Always true: the choice depends only on the table and the spec, which contains a seed. The tally of
+a filter counts only pools that passed all earlier filters.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 class PoolTally(NamedTuple):
-    """How many pools a filter removed."""
+    """The number of pools that a filter removed."""
 
     name: str
     reason: str
@@ -84,8 +84,8 @@ class PoolChooser:
         """Choose the pool with the largest free amount.
 
         ``names`` has the names of all shared pools if the spec :attr:`~VolumeSpec.demands_names`.
-        Shared pools that are not in ``names`` have an empty name in the decision, see
-        :func:`with_names`. ``refusals_max`` limits the refused pools that are returned.
+        Shared pools that are not in ``names`` have an empty name in the decision; see
+        :func:`with_names`. At most ``refusals_max`` refused pools are returned.
         """
         demands = replace(spec, amount=0, seed=0)
         if demands not in self._kept:
@@ -106,12 +106,12 @@ class PoolChooser:
 def choose(
     hosts: HostTable, spec: VolumeSpec, names: PoolNames, *, refusals_max: int = 0
 ) -> VolumeDecision:
-    """Choose a pool for one volume, see :meth:`PoolChooser.choose`."""
+    """Choose a pool for one volume; see :meth:`PoolChooser.choose`."""
     return PoolChooser(hosts).choose(spec, names, refusals_max=refusals_max)
 
 
 def _run(both: list[Pools], number: int) -> PoolTally:
-    """Run a filter on the pools that are left, and count what it removes."""
+    """Run a filter on the remaining pools, and count the pools that it removes."""
     name, reason, judge = FILTERS[number]
     removed = 0
     for pools in both:
@@ -152,7 +152,7 @@ def _best(both: list[Pools], spec: VolumeSpec) -> PlacedVolume | None:
         return None
     ties = [_rows_with(pools, best) for pools in both]
     ids = np.concatenate([p.table.provider_ids[rows] for p, rows in zip(both, ties, strict=True)])
-    # By id, because a row may move when another row is removed.
+    # Ties are sorted by id, because a row may move when another row is removed.
     chosen = np.sort(ids)[spec.seed % ids.shape[0]]
     pools, rows = next(
         each
@@ -164,7 +164,7 @@ def _best(both: list[Pools], spec: VolumeSpec) -> PlacedVolume | None:
 
 
 def _rows_with(pools: Pools, free: float) -> npt.NDArray[np.intp]:
-    """Return the rows of the pools that are left and have this amount free."""
+    """Return the rows of the remaining pools that have exactly this amount free."""
     column = pools.table.free.get(pools.spec.class_name)
     if column is None or not pools.is_any_left:
         return np.zeros(0, dtype=np.intp)
@@ -206,7 +206,7 @@ def _zone_of(
 
 
 def take(hosts: HostTable, spec: VolumeSpec, placed: PlacedVolume) -> None:
-    """Take a volume from its pool in the table, as the claim of the volume will.
+    """Take the amount of a volume from its pool in the table, as the later claim will do.
 
     :func:`give_back` is the exact inverse.
     """
@@ -216,7 +216,7 @@ def take(hosts: HostTable, spec: VolumeSpec, placed: PlacedVolume) -> None:
 
 
 def give_back(hosts: HostTable, spec: VolumeSpec, placed: PlacedVolume) -> None:
-    """Undo :func:`take`. Begin with the volume that was taken last."""
+    """Undo :func:`take`. If several volumes were taken, begin with the last of them."""
     table, index = _pool(hosts, placed)
     table.give_back(index, {spec.class_name: spec.amount})
     hosts.expect_no_claim([placed.provider_id])
@@ -228,7 +228,7 @@ def _pool(hosts: HostTable, placed: PlacedVolume) -> tuple[AmountTable, HostInde
 
 
 def nameless(decision: VolumeDecision) -> list[ProviderId]:
-    """Return the pools in a decision whose names are empty."""
+    """Return the ids of the pools in a decision that have empty names."""
     placed = [] if decision.placed is None else [decision.placed]
     return [
         *(each.provider_id for each in placed if not each.name),
@@ -237,7 +237,7 @@ def nameless(decision: VolumeDecision) -> list[ProviderId]:
 
 
 def with_names(decision: VolumeDecision, names: PoolNames) -> VolumeDecision:
-    """Return a decision with these names of pools."""
+    """Return a decision with these names filled in for the pools."""
     placed = decision.placed
     if placed is not None:
         placed = replace(placed, name=names.get(placed.provider_id, placed.name))

@@ -1,8 +1,9 @@
-"""Gives a code to each set of aggregates that hosts are in, and keeps the aggregates' metadata.
+"""Give a code to each set of aggregates, and keep the aggregates' metadata.
 
-There are many hosts and few distinct sets, so conditions on metadata are evaluated once per set.
+A host is in a set of aggregates. There are many hosts, but few distinct sets. Conditions on
+metadata are therefore evaluated once per set.
 
-Always true: code 0 is the empty set. A code means the same set until the next call of
+Always true: code 0 is the empty set. A code stands for the same set until the next call of
 :meth:`AggregateSets.keep_codes`. The number of unused codes is bounded.
 """
 
@@ -21,8 +22,8 @@ Metadata = Mapping[str, str]
 Verdict = Callable[[Sequence[Metadata]], bool]
 NONE = 0
 MULTIPLIER_MAX = 1e9
-"""The largest multiplier, as in the settings. With larger multipliers, sums of weights would lose
-the precision of other weighers."""
+"""The largest multiplier, as in the settings. With larger multipliers, the weights of other
+weighers would lose precision in the sum."""
 
 
 class AggregateSets:
@@ -47,7 +48,7 @@ class AggregateSets:
         return len(self._sets) > self._codes_max
 
     def keep_codes(self, live: Iterable[int]) -> Codes:
-        """Keep only these codes and code 0, and return the new codes by old code."""
+        """Keep only the ``live`` codes and code 0. Return the new codes, indexed by old code."""
         kept = [NONE, *(code for code in live if code != NONE)]
         found = renumbered(kept, len(self._sets))
         self._sets = [self._sets[code] for code in kept]
@@ -65,7 +66,7 @@ class AggregateSets:
         return len(self._sets) > 1
 
     def code(self, ids: frozenset[int]) -> int:
-        """Return the code of a set of aggregates; a new set gets the next code."""
+        """Return the code of a set of aggregates. A new set gets the next code."""
         code = self._codes.get(ids)
         if code is None:
             code = self._codes[ids] = len(self._sets)
@@ -85,7 +86,7 @@ class AggregateSets:
     def set_metadata(self, aggregate_id: int, metadata: Metadata) -> None:
         """Replace an aggregate's metadata.
 
-        The caller must call ``note`` for all hosts in the aggregate.
+        The caller must call :meth:`HostTable.note` for all hosts in the aggregate.
         """
         if self._metadata.get(aggregate_id) != metadata:
             self._metadata[aggregate_id] = dict(metadata)
@@ -108,9 +109,9 @@ class AggregateSets:
         return tuple(self._metadata.get(each, {}) for each in sorted(ids))
 
     def judge(self, verdict: Verdict, codes: Codes) -> Mask:
-        """Return the result of ``verdict`` for the metadata of each of these codes."""
+        """Return for each code the result of ``verdict`` for the metadata in the set."""
         if codes.shape[0] == 1:
-            # A single row, such as a row that was just picked, needs only its own set.
+            # For a single row, such as a row that was just picked, only one set is evaluated.
             one: Mask = np.array([verdict(self._by_code[int(codes[0])])], dtype=np.bool_)
             return one
         by_code = np.fromiter((verdict(each) for each in self._by_code), dtype=np.bool_)
@@ -118,9 +119,10 @@ class AggregateSets:
         return judged
 
     def multipliers(self, key: str) -> npt.NDArray[np.float64] | None:
-        """Return, by code, the smallest number of any aggregate under ``key``, or ``nan``.
+        """Return for each code the smallest number under ``key`` in the set's aggregates, or NaN.
 
-        Returns None if no aggregate has such a number. Invalid and too large numbers are ignored.
+        Returns None if no aggregate has such a number. Invalid numbers and too large numbers are
+        ignored.
         """
         if key not in self._multipliers:
             found = np.array([_least(each, key) for each in self._by_code])

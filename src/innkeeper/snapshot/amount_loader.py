@@ -1,6 +1,6 @@
-"""Reads inventories, usages, traits and generations into the columns of a table.
+"""Read inventories, usages, traits and generations into the columns of a table.
 
-Always true afterwards: the requested rows equal what the transaction sees.
+Always true afterwards: the requested rows match the database as the transaction sees it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Rows = Sequence[Any]
 def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None) -> Rows:
     """Fill the rows of these providers, or of all providers if ``ids`` is None.
 
-    Return the traits that were read, as pairs of a provider's id and the name of a trait. The
-    caller must have cleared the rows. Providers without a row in the table are ignored.
+    Return the traits that were read, as pairs of a provider id and a trait name. The caller must
+    have cleared the rows. Providers without a row in the table are ignored.
     """
     at, generations = _columns(table, capacity.generation_rows(tx, ids), 1)
     table.generations[at] = generations
-    # The mapping is replaced, because a renamed class must not be found by its old name.
+    # The mapping is replaced, so that a renamed class is no longer found by its old name.
     table.class_ids = class_ids(tx)
     names = {class_id: name for name, class_id in table.class_ids.items()}
     _load_inventories(table, capacity.inventory_rows(tx, ids), names)
@@ -42,9 +42,9 @@ def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None)
 
 
 def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArray[Any], ...]:
-    """Return, for each row that was read, the index in the table and the values at ``positions``.
+    """Return the table indexes of the rows, and arrays of the rows' values at ``positions``.
 
-    Rows that were read for providers without a row in the table are left out.
+    Rows of providers that are not in the table are left out.
     """
     index_of = table.index_of
     mine = [row for row in rows if row[0] in index_of]
@@ -53,10 +53,10 @@ def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArr
 
 
 def _by_class(table: AmountTable, rows: Rows, names: dict[Any, str]) -> Iterator[tuple[str, Rows]]:
-    """Yield each class with its rows, after adding the columns of the class to the table.
+    """Yield each class with its rows. Before that, add the columns of the class to the table.
 
-    A class that only other providers have gets no columns. There may be thousands of such classes,
-    because every reservation of slots has its own.
+    A class gets no columns if no provider in the table has it. There may be thousands of such
+    classes, because every reservation of slots has its own class.
     """
     by_class: dict[int, list[Any]] = {}
     for row in rows:
@@ -70,7 +70,7 @@ def _by_class(table: AmountTable, rows: Rows, names: dict[Any, str]) -> Iterator
 def _load_inventories(table: AmountTable, rows: Rows, names: dict[Any, str]) -> None:
     for name, some in _by_class(table, rows, names):
         at, total, reserved, ratio = _columns(table, some, 2, 3, 7)
-        # Allocations are whole numbers, so rounding down changes no comparison.
+        # Amounts are whole numbers, so rounding the capacity down changes no comparison.
         units = np.floor((total - reserved) * ratio)
         table.set_capacity(name, at, units)
         _, *units = _columns(table, some, 4, 5, 6)

@@ -1,12 +1,12 @@
-"""Defines the base class of all tables: one row per provider, one array per fact.
+"""Define the base class of all tables. A table has one row per provider and one array per fact.
 
-Columns grow by doubling. The last row moves into the place of a removed row, so there are no
-holes.
+Columns grow by doubling. When a row is removed, the last row moves into its place, so that there
+are no gaps.
 
-Always true: every column has ``row_count`` rows, and row *i* is the same provider in all of them.
-Every edit of a row is recorded with :meth:`AmountTable.note`; caches depend on this.
+Always true: every column has ``row_count`` rows, and row *i* is the same provider in all columns.
+Every edit of a row is recorded with :meth:`AmountTable.note`. Caches depend on this.
 
-May be false: that a provider still has the free amounts in its row. Only a claim can prove that.
+The free amounts in a row may be outdated. Only a claim can prove that they are still free.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from innkeeper.domain.ids import BEGINNING, ChangeId, ClassId, Generation, HostI
 Mask = npt.NDArray[np.bool_]
 Amount = npt.NDArray[np.float64]
 """Whole numbers as doubles, exact up to 2**53. Integers would have to be converted for each
-comparison and each weight. A conversion takes as long as the operation itself."""
+comparison and each weight. The conversion would take as long as the operation itself."""
 
 Indexes = npt.NDArray[np.intp]
 Rows = slice | Indexes
@@ -32,7 +32,7 @@ Rows = slice | Indexes
 ROWS_MIN = 64
 AMOUNT_MAX = float(2**53)
 EDITS_MAX = 4096
-"""The maximum number of edits that are kept. A cache that is behind by more edits is rebuilt."""
+"""The maximum number of recorded edits. A cache that lacks more edits is rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class UnitBounds:
 class AmountTable:
     """The columns of providers, as of the change at ``bookmark`` in the change feed.
 
-    Amounts are keyed by resource class; a row without inventory of a class has zeros. ``edits``
-    are the rows that were edited since ``epoch`` began. A new epoch begins if rows are added,
-    removed or moved. Only host tables with ``knows_servers`` have the numbers of servers.
+    Amounts are keyed by resource class. A row without inventory of a class has zeros. ``edits`` are
+    the rows that were edited since ``epoch`` began. A new epoch begins if rows are added, removed
+    or moved. Only host tables with ``knows_servers`` have the numbers of servers.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class AmountTable:
         self._add_column("fact", "provider_ids", np.int64)
         self._add_column("fact", "generations", np.int64)
 
-    # These arrays are views, which are renewed when the number of rows changes.
+    # These arrays are views. They are renewed when the number of rows changes.
     provider_ids: npt.NDArray[np.int64]
     generations: npt.NDArray[np.int64]
 
@@ -107,7 +107,7 @@ class AmountTable:
         self.provider_ids[start:] = fresh
 
     def remove_row(self, provider_id: ProviderId) -> None:
-        """Remove a provider; the last row moves into its place."""
+        """Remove a provider's row. The last row moves into its place."""
         index = self.index_of.pop(provider_id, None)
         if index is None:
             return
@@ -169,10 +169,10 @@ class AmountTable:
         return index is not None and bool(self.generations[index] >= generation)
 
     def leaves_out(self, provider_id: ProviderId) -> bool:
-        """Return whether claims on a provider do not concern this table.
+        """Return whether this table ignores claims on a provider.
 
-        Most tables have all providers. If such a table lacks a provider's row, the row will be read
-        soon.
+        Most tables have all providers and ignore no claims. If such a table lacks a provider, the
+        provider's row will be read soon.
         """
         del provider_id
         return False
@@ -200,7 +200,7 @@ class AmountTable:
         self._begin_epoch()
 
     def ensure_trait(self, name: str) -> Mask:
-        """Return the column of a trait; add the column if it is missing."""
+        """Return the column of a trait. If the column is missing, add it."""
         if name not in self.traits:
             self._add_column("trait", name, np.bool_)
         return self.traits[name]
@@ -208,12 +208,12 @@ class AmountTable:
     # -- amounts ---------------------------------------------------------------------------
 
     def set_capacity(self, name: str, at: Any, units: Amount) -> None:
-        """Set the capacity of a class in these rows. Their usage must still be 0."""
+        """Set the capacity of a class in these rows. The rows' usage must still be 0."""
         self.free[name][at] = np.clip(units, 0.0, AMOUNT_MAX)
         self._greatest.pop(name, None)
 
     def greatest(self, name: str) -> float:
-        """Return the largest capacity of a class on one provider; 1 if all capacities are 0."""
+        """Return the largest capacity of a class on one provider, or 1 if all capacities are 0."""
         most = self._greatest.get(name)
         if most is None:
             whole = self.free[name] + self.used[name] if name in self.free else np.zeros(0)
@@ -236,7 +236,7 @@ class AmountTable:
         self.note(index)
 
     def give_back(self, index: HostIndex, amounts: Mapping[str, int]) -> None:
-        """Undo :meth:`take`."""
+        """Give amounts back to a row. This undoes :meth:`take`."""
         for name, amount in amounts.items():
             self.free[name][index] += amount
             self.used[name][index] -= amount
@@ -245,10 +245,11 @@ class AmountTable:
     def follow_claims(
         self, provider_id: ProviderId, seen: int, generation: Generation, taken: Mapping[str, int]
     ) -> bool:
-        """Apply claims of another process, which advanced a provider from generation ``seen``.
+        """Apply claims of another process to a row.
 
-        Return False if the row shows a generation other than ``seen``, or if a column is missing.
-        In these cases, the caller must read the row.
+        The claims advanced the provider from the generation ``seen`` to ``generation``. Return
+        False if the row does not show the generation ``seen``, or if a column is missing. In these
+        cases, the caller must read the row.
         """
         index = self.index_of.get(provider_id)
         if index is None or self.generations[index] != seen:
@@ -260,7 +261,7 @@ class AmountTable:
         return True
 
     def has_left(self, index: HostIndex, amounts: Mapping[str, int]) -> bool:
-        """Return whether one row has these amounts free, each within the unit rules."""
+        """Return whether a row has these amounts free, and the unit rules allow each amount."""
         for name, amount in amounts.items():
             free = self.free.get(name)
             if free is None or free[index] < amount:
@@ -271,20 +272,21 @@ class AmountTable:
         return True
 
     def gives(self, name: str, amount: int, rows: Rows) -> Mask | None:
-        """Return True where one allocation of ``amount`` is allowed; None if all rows allow it.
+        """Return True where the unit rules allow one allocation of ``amount``.
 
-        The unit rules decide, see :func:`innkeeper.domain.amounts.gives`.
+        Return None if they allow it in all rows. The rules are those of
+        :func:`innkeeper.domain.amounts.gives`.
         """
         bounds = self._unit_bounds.get(name)
         if bounds is None:
             bounds = self._unit_bounds[name] = self._bounds(name)
         if bounds.greatest_min <= amount <= bounds.least_max and not bounds.has_steps:
-            # This is the usual case: even the strictest rules allow the amount.
+            # Usually, even the strictest rules allow the amount.
             return None
         least = self.min_units[name][rows]
         given: Mask = (least <= amount) & (self.max_units[name][rows] >= amount)
         if bounds.has_steps:
-            # Without inventory, the step is 0, which must not be a divisor.
+            # Without inventory, the step is 0, and a division by 0 must be avoided.
             steps = np.maximum(self.step_sizes[name][rows], 1.0)
             given &= (least == amount) | (np.fmod(float(amount), steps) == 0.0)
         return given
@@ -306,7 +308,7 @@ class AmountTable:
         return {key: column[: self.row_count] for key, column in self._full.items()}
 
     def set_column(self, kind: str, name: str, values: npt.NDArray[Any]) -> None:
-        """Fill a column from a copy; classes and traits are added if they are missing.
+        """Fill a column from a copy. Missing classes and traits are added.
 
         Raises ``ValueError`` for an unknown column, and for a wrong shape or type.
         """
@@ -331,7 +333,7 @@ class AmountTable:
         self._view(kind, name)
 
     def _add_list(self, default: Callable[[], Any]) -> list[Any]:
-        """Add a list with one object per row, which moves with the columns."""
+        """Add a list with one object per row. The objects move with the rows."""
         objects: list[Any] = []
         self._lists.append((objects, default))
         return objects
@@ -348,7 +350,7 @@ class AmountTable:
             self._full[key] = wider
 
     def _own_columns(self) -> Iterator[npt.NDArray[Any]]:
-        """Yield all columns, except those of absent classes, which have no values."""
+        """Yield all columns except the shared columns of zeros of absent classes."""
         return (column for column in self._full.values() if column.flags.writeable)
 
     def _renew_views(self) -> None:

@@ -1,8 +1,8 @@
-"""Compares a host table that was kept up to date with one that was just read.
+"""Compare a host table that was kept up to date with a host table that was just read.
 
-Rows are matched by provider, and codes by their meaning, since tables with different histories
-have different codes. The heartbeats of agents are not compared: the change feed does not
-contain them.
+Rows are matched by provider. Codes are compared by their meaning, because tables with different
+histories have different codes. Heartbeats of agents are not compared, because the change feed does
+not contain them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ KINDS = ("free", "used", "min_unit", "max_unit", "step_size", "trait")
 
 
 def differences(mine: HostTable, theirs: HostTable) -> list[str]:
-    """Describe the differences host by host; an empty list means that the tables are equal.
+    """Describe the differences host by host. An empty list means that the tables are equal.
 
-    "3, not 4" means that ``mine`` has 3 and ``theirs`` has 4. If a table contradicts itself, only
-    its contradictions are reported.
+    "3, not 4" means that ``mine`` has 3 and ``theirs`` has 4. If a table is inconsistent in itself,
+    only its inconsistencies are reported.
     """
     broken = [*_contradictions(mine), *_contradictions(theirs)]
     if broken:
@@ -51,7 +51,7 @@ def differences(mine: HostTable, theirs: HostTable) -> list[str]:
 def differences_of_some(
     mine: HostTable, theirs: HostTable, providers: Collection[ProviderId]
 ) -> list[str]:
-    """Describe the differences of these providers; ``theirs`` has no other hosts.
+    """Describe the differences for these providers. ``theirs`` has no other hosts.
 
     Pools are not compared, because ``theirs`` has only the pools that serve its hosts.
     """
@@ -83,7 +83,7 @@ def _contradictions(table: HostTable) -> Iterator[str]:
 
 
 def differences_of_pools(mine: PoolTable, theirs: PoolTable) -> Iterator[str]:
-    """Describe the differences of pools, in one line for each pool that differs."""
+    """Describe the differences of pools, with one line for each pool that differs."""
     for provider_id in sorted(mine.index_of.keys() | theirs.index_of.keys()):
         seen, real = _pool(mine, provider_id), _pool(theirs, provider_id)
         if seen != real:
@@ -108,7 +108,7 @@ def _pool(table: PoolTable, provider_id: ProviderId) -> dict[str, Any]:
 
 
 def _differences_of_calendars(mine: Calendar, theirs: Calendar) -> Iterator[str]:
-    """Describe the differences of what leases hold, with one line for each host."""
+    """Describe the differences of the calendars, with one line for each host that differs."""
     seen, real = mine.by_host(), theirs.by_host()
     for provider_id in sorted(seen.keys() | real.keys()):
         if seen.get(provider_id) != real.get(provider_id):
@@ -124,20 +124,20 @@ def _alone(table: HostTable, shared: Column, text: str) -> Iterator[str]:
 
 
 def _counted(table: HostTable, row: int) -> tuple[int, int, dict[str, int]]:
-    """Return the number of servers, of busy servers, and of servers by project."""
+    """Return the number of servers, the number of busy servers, and the servers by project."""
     residents = table.residents.on(ProviderId(int(table.provider_ids[row])))
     return int(table.server_counts[row]), int(table.busy_counts[row]), dict(residents)
 
 
 def _dedicated(table: HostTable, row: int) -> tuple[Any, ...]:
-    """Return the dedication of a host, with the facts of its pcloud or reservation."""
+    """Return the dedication of a host, and the facts of its pcloud or reservation."""
     code = int(table.dedication_codes[row])
     kind = code if code <= POOLED else table.dedications.facts(code)
     return (kind, bool(table.is_dedication_open[row]), table.pcloud_names[row])
 
 
 class _Pair:
-    """The rows of the hosts in both tables, in the same order."""
+    """The rows of the hosts that are in both tables, in the same order for both."""
 
     def __init__(
         self, mine: HostTable, theirs: HostTable, my_rows: Indexes, their_rows: Indexes
@@ -146,7 +146,7 @@ class _Pair:
         self._my_rows, self._their_rows = my_rows, their_rows
 
     def rows(self) -> Iterator[str]:
-        """Describe all differences except those of pools."""
+        """Describe all differences except differences of pools."""
         yield from self._facts()
         mine, theirs = self._mine.columns(), self._theirs.columns()
         # A missing column counts as zeros.
@@ -194,7 +194,7 @@ class _Pair:
             yield f"{mine.names[row]}: servers: {servers}, not {other_servers}."
 
     def pools_near(self) -> Iterator[str]:
-        """Compare the pools of each host. A table without pools does not know memberships."""
+        """Compare the pools of each host. A table without pools has no memberships to compare."""
         if self._mine.knows_memberships and self._theirs.knows_memberships:
             yield from self._unequal("root", self._mine.root_ids, self._theirs.root_ids)
         for row, other in zip(self._my_rows, self._their_rows, strict=True):
@@ -217,7 +217,7 @@ class _Pair:
         theirs: Column,
         their_meanings: Sequence[Any],
     ) -> Iterator[str]:
-        """Compare codes by meaning: translate them to the codes of the other table."""
+        """Compare codes by their meaning, after translating them to codes of the other table."""
         numbers = {meaning: number for number, meaning in enumerate(their_meanings)}
         translated = np.array(
             [numbers.get(meaning, NOWHERE) for meaning in my_meanings], dtype=np.int64

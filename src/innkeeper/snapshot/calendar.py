@@ -1,10 +1,10 @@
-"""The calendar: the hosts of the freepool, and the holds of reservations on them, as columns.
+"""Define the calendar: columns of the freepool's hosts, and of the holds of reservations on them.
 
 Hosts and holds have separate columns. A hold refers to its host by the host's row. Times are whole
 microseconds since 1970, so that equal times are exactly equal.
 
-Always true: the columns show all holds of leases that are not over, as of the host table's last
-change. Each change of a hold advances the generation of the host's provider.
+Always true: the columns show all holds of leases that are not over, as of the last change that the
+host table shows. Each change of a hold advances the generation of the host's provider.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from innkeeper.snapshot.capabilities import CapabilityColumns
 
 Micros = npt.NDArray[np.int64]
 NEVER = np.iinfo(np.int64).max
-"""The leaving time of a host that stays in the freepool."""
+"""The time of leaving for a host that stays in the freepool."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -42,7 +42,7 @@ def moment_of(at: int) -> datetime:
 class Calendar:
     """Columns of the freepool's hosts, and of the holds on them.
 
-    ``hold_amounts`` are the amounts of all units of a hold together, by class. Holds of whole hosts
+    ``hold_amounts`` has the sum of the amounts of a hold's units, by class. Holds of whole hosts
     have no amounts.
     """
 
@@ -89,7 +89,7 @@ class Calendar:
     ) -> None:
         """Replace the hosts of these providers, and their holds.
 
-        A provider without a host in the new hosts has left the freepool.
+        A provider that is not among the new ``hosts`` has left the freepool.
         """
         fresh = {each.provider_id: each for each in hosts}
         known = [each for each in providers if each in self.index_of]

@@ -1,6 +1,7 @@
-"""Reads the calendar of a host table: all of it, or the rows of some providers.
+"""Read the calendar of a host table, either completely or for some providers.
 
-Always true afterwards: the requested hosts and their holds equal what the transaction sees.
+Always true afterwards: the requested hosts and their holds match the database as the transaction
+sees it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from innkeeper.store.queries.leases import freepool, holds
 from innkeeper.store.transactions import Tx
 
 HANDED_OVER = datetime(1970, 1, 1)  # noqa: DTZ001 - naive and in UTC, like all times of the core
-"""The time from which a host is needed, if a lease already has the host or slots on the host."""
+"""The time from which a host counts as needed if a lease already has the host or slots on it."""
 
 
 def load(
@@ -24,7 +25,7 @@ def load(
     """Read the hosts and holds of these providers; ``None`` means all providers.
 
     The providers in ``leased`` are now dedicated to leases. The other providers have no holds.
-    Returns, by provider, the time from which a host is needed. Hosts that are not needed are left
+    Returns the time from which each host is needed, by provider. Hosts that are not needed are left
     out.
     """
     if ids is None:
@@ -48,8 +49,8 @@ def _needs(there: Iterable[CalendarHost], held: Iterable[HeldWindow]) -> dict[Pr
     """
     found = {each.provider_id: each.leaves_at for each in there if each.leaves_at is not None}
     for each in held:
-        # A host that a lease already has is needed now, even if the time of a waiting request is
-        # old.
+        # A host that a lease already has is needed at once. A fixed time is used, because requests
+        # that waited are evaluated with an older present time.
         needed_at = HANDED_OVER if each.is_active else each.start_at
         known = found.get(each.provider_id, needed_at)
         found[each.provider_id] = min(known, needed_at)

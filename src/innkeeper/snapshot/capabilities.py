@@ -1,7 +1,7 @@
-"""Provides the reported capabilities of hosts as columns.
+"""Provide the reported capabilities of hosts as columns.
 
 Always true: a column is up to date when it is returned. Only facts that were replaced since the
-last use of the column are read again. Callers must not keep a column from one decision to the next.
+last use of the column are read again. Callers must not keep a column for the next decision.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ import numpy.typing as npt
 from innkeeper.snapshot.vocabulary import NO_CODE, Vocabulary
 
 SPARE_MIN = 64
-"""Columns are rebuilt only if there are at least this many unused values or hosts with new
-facts."""
+"""The minimum number of unused values, or of hosts with new facts, at which columns are rebuilt."""
 
 
 @dataclass(slots=True, eq=False)
 class CapabilityColumn:
-    """One capability of all hosts: as numbers (``nan`` for other types), and as codes.
+    """One capability of all hosts, both as numbers (NaN for other types) and as codes.
 
     ``values[codes[i]]`` is the value of host *i*. If the host does not have the capability, its
     code is ``NO_CODE``.
@@ -36,15 +35,15 @@ class CapabilityColumn:
 
     @property
     def values(self) -> list[Any]:
-        """The distinct values by code. The list may also have values that no host has any more."""
+        """The distinct values by code. The list may include values that no host has any more."""
         return self.vocabulary.values
 
     def set(self, index: int, fact: Any) -> None:
-        """Replace the value of one host; None means that the host has no value."""
+        """Replace the value of one host. None means that the host has no value."""
         if fact is None:
             self.numbers[index], self.codes[index] = np.nan, NO_CODE
             return
-        # Values are distinct by type and text: 1, 1.0, True and "1" are four different values.
+        # Values of different types are distinct: 1, 1.0, True and "1" are four values.
         key: object = fact if isinstance(fact, str) else (type(fact).__name__, repr(fact))
         code = self._known.get(key)
         if code is None:
@@ -81,7 +80,7 @@ def names_of(facts: Mapping[str, Any]) -> set[str]:
 
 
 def column_of(facts: list[Any]) -> CapabilityColumn:
-    """Return a column with these values by host; None means that the host has no value."""
+    """Return a column with these values, one per host. None means that the host has no value."""
     column = column_of_nothing(len(facts))
     for index, fact in enumerate(facts):
         if fact is not None:
@@ -107,8 +106,9 @@ class CapabilityColumns:
     """The columns of capabilities, built on request. ``facts`` has one entry per row.
 
     Capabilities change seldom, and most are never used. No column is kept for a name that no agent
-    reported, since queries of users may contain any name. ``_replaced`` lists the rows whose facts
-    were replaced. ``_shown`` has, by column, how many entries of ``_replaced`` the column shows.
+    reported, because users' queries may contain any name. ``_replaced`` lists the rows whose facts
+    were replaced. For each column, ``_shown`` has the number of entries of ``_replaced`` that the
+    column already shows.
     """
 
     def __init__(self, facts: list[Mapping[str, Any]]) -> None:

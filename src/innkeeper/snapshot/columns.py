@@ -1,12 +1,12 @@
-"""Defines the host table: one row per host, one array per fact.
+"""Define the host table, with one row per host and one array per fact.
 
-One thread at a time uses a table, and edits its rows in place between decisions. With several
-thousand hosts, a copy for every claim would take longer than the decision.
+Only one thread at a time uses a table. It edits the rows in place between decisions, because with
+several thousand hosts, a copy for every claim would take longer than the decision.
 
-Always true: every column has ``host_count`` rows, and row *i* is the same host in all of them. The
+Always true: every column has ``host_count`` rows, and row *i* is the same host in all columns. The
 rows show every change up to ``change_id``. The tests check this with ``snapshot.audit``.
 
-May be false: that a host still has the free amounts in its row. Only a claim can prove that.
+The free amounts in a row may be outdated. Only a claim can prove that they are still free.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from innkeeper.snapshot.pools import PoolTable
 from innkeeper.snapshot.residents import Residents
 
 NEVER_S = -np.inf
-"""The time of the last heartbeat of an agent that has not sent any."""
+"""The time of the last heartbeat for agents that have not sent any."""
 
 
 class HostTable(AmountTable):
     """The columns of all hosts, as of the change ``change_id``.
 
-    Providers that are not hosts have no row, and are never chosen. ``calendar`` has the hosts of
-    the freepool, and what leases hold on them. ``pools`` has the pools, which lend to hosts.
-    Without pools, ``knows_memberships`` is False, and ``root_ids`` and ``membership_codes`` are not
+    Providers that are not hosts have no row and are never chosen. ``calendar`` has the hosts of the
+    freepool, and the holds of leases on them. ``pools`` has the pools that lend to hosts. Without
+    pools, ``knows_memberships`` is False, and ``root_ids`` and ``membership_codes`` are not
     maintained.
     """
 
@@ -80,7 +80,7 @@ class HostTable(AmountTable):
         self._add_column("fact", "ip_high", np.uint64)
         self._add_column("fact", "ip_low", np.uint64)
 
-    # These facts of every host are views, which are renewed when the number of hosts changes.
+    # These arrays are views. They are renewed when the number of hosts changes.
     is_open: Mask
     """Whether the host is enabled, and not forced down."""
     zone_codes: Codes
@@ -88,17 +88,17 @@ class HostTable(AmountTable):
     root_ids: npt.NDArray[np.int64]
     """The id of the root provider of the host's tree."""
     membership_codes: Codes
-    """The code in ``pools`` of the set of Placement aggregates that the host's tree is in."""
+    """The code (in ``pools``) of the set of Placement aggregates that the host's tree is in."""
     aggregate_codes: Codes
-    """The code in ``aggregates`` of the set of Compute aggregates that the host is in."""
+    """The code (in ``aggregates``) of the set of Compute aggregates that the host is in."""
     dedication_codes: Codes
-    """The code in ``dedications`` of the host's dedication."""
+    """The code (in ``dedications``) of the host's dedication."""
     is_dedication_open: Mask
     """Whether the host is dedicated, and open for new servers of its pcloud, lease or slots."""
     needed_from_s: npt.NDArray[np.float64]
-    """The Unix time from which a lease needs a host of the freepool, or at which the host leaves
-    the freepool; infinite without such a time. The value is 0 while a lease has the host or slots
-    on it. The value is also 0 for hosts outside the freepool."""
+    """For a host of the freepool, the Unix time from which a lease needs the host, or at which the
+    host leaves the freepool. It is infinite if there is no such time, and 0 while a lease has
+    the host or slots on it. For all other hosts it is 0."""
     server_counts: Codes
     busy_counts: Codes
     """The number of servers that are being built, resized, migrated or shelved."""
@@ -107,7 +107,7 @@ class HostTable(AmountTable):
     ip_versions: npt.NDArray[np.uint8]
     ip_high: npt.NDArray[np.uint64]
     ip_low: npt.NDArray[np.uint64]
-    """The host's address in two halves. An IPv4 address is in the lower half."""
+    """The host's IP address in two halves of 64 bits. An IPv4 address is in the lower half."""
 
     # -- rows ------------------------------------------------------------------------------
 
@@ -148,9 +148,9 @@ class HostTable(AmountTable):
         self._silent_since_s = self._stale_since_s = None
 
     def calendar_rows(self) -> Indexes:
-        """Return the rows in this table of the calendar's hosts; -1 for hosts without a row."""
+        """Return the row of each host in the calendar, or -1 for hosts without a row."""
         ids, known = self.calendar.provider_ids, self._calendar_rows
-        # The calendar has a new array of ids whenever it gets or loses a host.
+        # The calendar replaces its array of ids whenever it gets or loses a host.
         if known is None or known[0] != self.epoch or known[1] is not ids:
             rows: Indexes = np.full(ids.shape, -1, dtype=np.intp)
             order = np.argsort(self.provider_ids)
@@ -170,11 +170,11 @@ class HostTable(AmountTable):
     # -- facts -----------------------------------------------------------------------------
 
     def zone_code(self, zone: str) -> int:
-        """Return the code of an availability zone; a new zone gets the next code."""
+        """Return the code of an availability zone. A new zone gets the next code."""
         return self.zones.setdefault(zone, len(self.zones))
 
     def has_zone(self, zone: str) -> bool:
-        """Return whether any host is in this zone; a zone without hosts keeps its code."""
+        """Return whether any host is in this zone. A zone without hosts keeps its code."""
         code = self.zones.get(zone)
         return code is not None and bool((self.zone_codes == code).any())
 
@@ -183,7 +183,7 @@ class HostTable(AmountTable):
         return sorted(zone for zone in self.zones if self.has_zone(zone))
 
     def agent_code(self, agent_id: AgentId) -> int:
-        """Return the code of an agent; a new agent gets the next code."""
+        """Return the code of an agent. A new agent gets the next code."""
         code = self.agents.get(agent_id)
         if code is None:
             code = self.agents[agent_id] = len(self.agents)
@@ -204,7 +204,7 @@ class HostTable(AmountTable):
             self._silent_since_s = None
 
     def silent_since_s(self) -> float:
-        """Return, of all agents with hosts, the last heartbeat that is longest ago."""
+        """Return the oldest of the last heartbeats of all agents with hosts."""
         if self._silent_since_s is None:
             heard = self.agent_seen_s[self.agent_has_hosts()]
             self._silent_since_s = float(heard.min(initial=np.inf))
@@ -217,7 +217,7 @@ class HostTable(AmountTable):
             self._stale_since_s = None
 
     def stale_since_s(self) -> float:
-        """Return, of all hosts, the last capability report that is longest ago."""
+        """Return the oldest of the last capability reports of all hosts."""
         if self._stale_since_s is None:
             self._stale_since_s = float(self.facts_seen_s.min(initial=np.inf))
         return self._stale_since_s
@@ -235,11 +235,11 @@ class HostTable(AmountTable):
         return list(self._capabilities)
 
     def capability(self, name: str) -> CapabilityColumn:
-        """Return a capability's column, valid until the table changes. Nested names have dots."""
+        """Return a capability's column, which is valid until the table changes."""
         return self._capability_columns.column(name)
 
     def kinds(self) -> Kinds:
-        """Return the kinds of hosts, valid until the next change of the table."""
+        """Return the kinds of hosts. The result is valid until the next change of the table."""
         if self._kinds is None:
             self._kinds = Kinds(self)
         else:
@@ -247,7 +247,7 @@ class HostTable(AmountTable):
         return self._kinds
 
     def agent_has_hosts(self) -> Mask:
-        """Return, by the agent's code, whether an agent has hosts."""
+        """Return for each agent, by code, whether it has hosts."""
         if self._has_hosts is None:
             counts = np.bincount(self.agent_codes, minlength=len(self.agent_ids))
             self._has_hosts = counts > 0
@@ -264,7 +264,7 @@ class HostTable(AmountTable):
         return self.agent_ids[int(self.agent_codes[index])]
 
     def rows_named(self, names: Iterable[str]) -> Indexes:
-        """Return the rows of the hosts with these names; unknown names are ignored."""
+        """Return the rows of the hosts with these names. Unknown names are ignored."""
         found = [self.index_by_name[name] for name in names if name in self.index_by_name]
         return np.array(found, dtype=np.intp)
 
@@ -293,17 +293,17 @@ class HostTable(AmountTable):
         return self.aggregates.are_there
 
     def by_aggregates(self, verdict: Verdict, rows: Rows) -> Mask:
-        """Return True where the metadata of all aggregates of a host meet a condition."""
+        """Return the result of ``verdict`` for the metadata of each host's aggregates."""
         return self.aggregates.judge(verdict, self.aggregate_codes[rows])
 
     def servers_of(self, project_id: str) -> tuple[Indexes, npt.NDArray[np.float64]]:
-        """Return the rows with servers of a project, and the number of servers on each."""
+        """Return the rows of hosts with servers of a project, and the numbers of these servers."""
         mine = self.residents.of_project(project_id)
         rows = np.array([self.index_of[each] for each in mine], dtype=np.intp)
         return rows, np.array(list(mine.values()), dtype=np.float64)
 
     def add_server(self, index: HostIndex, project_id: str, more: int) -> None:
-        """Add ``more`` servers that are about to be built; a negative number subtracts servers."""
+        """Count ``more`` new servers, which are busy. A negative number subtracts servers."""
         if self.knows_servers:
             self.server_counts[index] += more
             self.busy_counts[index] += more
@@ -314,13 +314,13 @@ class HostTable(AmountTable):
     # -- what hosts borrow -----------------------------------------------------------------
 
     def borrows(self, name: str, rows: Rows) -> Mask:
-        """Return True where hosts have no capacity of a class, and so must borrow from pools."""
-        # Free plus used is the capacity, whatever is still allocated.
+        """Return True where hosts have no capacity of a class and must borrow it from pools."""
+        # Free plus used is the capacity, no matter how much is allocated.
         lacks: Mask = self.free[name][rows] + self.used[name][rows] <= 0.0
         return lacks
 
     def lent(self, name: str, amount: int, rows: Rows) -> Mask | None:
-        """Return True where a pool can lend ``amount`` to a host; None if no pool has the class."""
+        """Return True where a pool can lend ``amount`` to a host, or None without any lender."""
         able = self.pools.able(name, amount)
         if able is None:
             return None
@@ -328,12 +328,12 @@ class HostTable(AmountTable):
         return given
 
     def served_by(self, pools: Collection[int]) -> Mask:
-        """Return True where one of these pools serves a host."""
+        """Return True where at least one of these pools serves the host."""
         served: Mask = self.pools.served_by(pools).take(self.membership_codes)
         return served
 
     def rows_served_by(self, pools: Collection[int]) -> Indexes:
-        """Return the rows of the hosts that one of these pools serves."""
+        """Return the rows of the hosts that at least one of these pools serves."""
         codes = self.pools.served_by(pools).nonzero()[0]
         if codes.shape[0] == 1:
             # One comparison takes much less time than reading the mask for each host.
@@ -344,7 +344,7 @@ class HostTable(AmountTable):
     def left(self, name: str, rows: Rows) -> Amount:
         """Return the free amount of a class on each host.
 
-        If a host borrows the class, this is the largest free amount of one pool.
+        For a host that borrows the class, this is the largest free amount of one pool.
         """
         most = self.pools.most(name) if self.pools.row_count else None
         if most is None:
@@ -355,14 +355,14 @@ class HostTable(AmountTable):
         return left
 
     def greatest(self, name: str) -> float:
-        """See :meth:`AmountTable.greatest`; this method includes pools."""
+        """Return the largest capacity of a class on one host or pool, or 1 if all are 0."""
         mine = super().greatest(name)
         return max(mine, self.pools.greatest(name)) if self.pools.row_count else mine
 
     # -- claims before their commit ---------------------------------------------------------
 
     def generation_of(self, provider_id: ProviderId) -> Generation | None:
-        """Return the generation of a host or pool in this table; None if it has no row."""
+        """Return the generation of a host or pool in this table, or None if it has no row."""
         for table in (self, self.pools):
             index = table.index_of.get(provider_id)
             if index is not None:
@@ -370,7 +370,7 @@ class HostTable(AmountTable):
         return None
 
     def shows(self, provider_id: ProviderId, generation: int) -> bool:
-        """See :meth:`AmountTable.shows`; this method includes pools."""
+        """Return whether a host's or pool's row shows this generation or a later one."""
         return super().shows(provider_id, generation) or self.pools.shows(provider_id, generation)
 
     def leaves_out(self, provider_id: ProviderId) -> bool:
@@ -380,12 +380,12 @@ class HostTable(AmountTable):
     def follow_claims(
         self, provider_id: ProviderId, seen: int, generation: Generation, taken: Mapping[str, int]
     ) -> bool:
-        """See :meth:`AmountTable.follow_claims`; this method includes pools."""
+        """Apply claims to a host or pool; see :meth:`AmountTable.follow_claims`."""
         is_done = super().follow_claims(provider_id, seen, generation, taken)
         return is_done or self.pools.follow_claims(provider_id, seen, generation, taken)
 
     def expect_claim(self, providers: Iterable[ProviderId]) -> None:
-        """Advance the generations of these providers, before the commit of a claim."""
+        """Advance the generations of these providers before the commit of a claim."""
         for provider_id in providers:
             self._move(provider_id, 1)
 
@@ -403,7 +403,7 @@ class HostTable(AmountTable):
 
 
 def renumber(coded: AggregateSets | Dedications | PoolTable, codes: Codes) -> None:
-    """Remove unused codes if there are many. All codes in the column ``codes`` may change."""
+    """Remove unused codes if there are many. The codes in the column ``codes`` are updated."""
     if coded.has_many_codes:
         live = np.flatnonzero(np.bincount(codes)).tolist()
         codes[:] = coded.keep_codes(live)[codes]

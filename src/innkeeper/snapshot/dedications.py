@@ -1,13 +1,12 @@
-"""Gives a code to each dedication of hosts, and keeps the projects that may use it.
+"""Give a code to each dedication of hosts, and keep the projects that may use the hosts.
 
 The host table has one code for each host, so a host is never both in a pcloud and leased.
 ``GENERAL`` and ``POOLED`` are fixed codes. Every pcloud and reservation has its own code. The key
-of a reservation differs from all keys of pclouds, see :func:`of_reservation`.
+of a reservation differs from all keys of pclouds; see :func:`of_reservation`.
 
-Always true: a code means one pcloud or reservation as long as a host has the code. The facts of a
-pcloud or reservation were read together with its hosts.
-
-May be false: that a code has hosts. Unused codes stay until :meth:`Dedications.keep_codes`.
+Always true: as long as a host has a code, the code stands for the same pcloud or reservation. The
+facts of a pcloud or reservation were read together with its hosts. A code may have no hosts. Unused
+codes stay until the next call of :meth:`Dedications.keep_codes`.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from innkeeper.snapshot.amounts import Indexes, Mask
 from innkeeper.snapshot.codes import SPARE, Codes, codes_max, renumbered
 
 GENERAL, POOLED = 0, 1
-"""The codes of hosts for general use, and of hosts in a host flavor's pool."""
+"""The code of hosts for general use, and the code of hosts in host flavors' pools."""
 FIRST = 2
 FREEPOOL = "freepool"
-"""The key of the freepool. This key is no uuid, so no hint can name the freepool. No project may
-use the freepool directly."""
+"""The key of the freepool. It is not a UUID, so that no scheduler hint can name the freepool. No
+project may use the freepool directly."""
 RESERVATION = "reservation "
 FEW = 4
 NO_ROWS: Indexes = np.zeros(0, dtype=np.intp)
@@ -35,7 +34,7 @@ PROJECTS_MAX = 10_000
 
 
 def of_reservation(uuid: str) -> str:
-    """Return the key of a reservation. No pcloud has this key, so no pcloud hint can name it."""
+    """Return the key of a reservation. A scheduler hint for pclouds cannot contain this key."""
     return RESERVATION + uuid
 
 
@@ -61,7 +60,7 @@ class Dedications:
         return len(self._uuids)
 
     def code(self, uuid: str) -> int:
-        """Return the code of a pcloud or reservation; if it is new, it gets the next code."""
+        """Return the code of a pcloud or reservation. A new one gets the next code."""
         code = self._codes.get(uuid)
         if code is None:
             code = self._codes[uuid] = len(self._uuids)
@@ -71,14 +70,14 @@ class Dedications:
         return code
 
     def uuid(self, code: int) -> str | None:
-        """Return the key of a code's pcloud or reservation; ``None`` for the two fixed codes."""
+        """Return the key of a pcloud or reservation, or ``None`` for the two fixed codes."""
         return self._uuids[code] or None
 
     def set_facts(self, uuid: str, projects: Collection[str], taken_in: Collection[str]) -> None:
         """Replace the facts of a pcloud or reservation.
 
-        The projects in ``projects`` may use it. The projects in ``taken_in`` may use it without
-        naming it.
+        The projects in ``projects`` may use the hosts. The projects in ``taken_in`` may also use
+        the hosts in requests that do not name the pcloud.
         """
         code = self.code(uuid)
         self._projects[code] = frozenset(projects)
@@ -91,7 +90,7 @@ class Dedications:
         self._automatic_of.clear()
 
     def facts(self, code: int) -> tuple[str, frozenset[str], frozenset[str]]:
-        """Return the key of a code, its projects, and the projects in ``taken_in``."""
+        """Return the key for a code, the projects that may use the hosts, and ``taken_in``."""
         return self._uuids[code], self._projects[code], self._taken_in[code]
 
     def usable(self, uuids: Iterable[str], project_id: str) -> list[int]:
@@ -100,7 +99,7 @@ class Dedications:
         return [each for each in codes if each is not None and project_id in self._projects[each]]
 
     def automatic_of(self, project_id: str) -> tuple[str, ...]:
-        """Return the pclouds that requests of this project may use without naming them."""
+        """Return the pclouds that requests of this project may use without naming a pcloud."""
         found = self._automatic_of.get(project_id)
         if found is None:
             if len(self._automatic_of) >= PROJECTS_MAX:
@@ -112,12 +111,12 @@ class Dedications:
         return found
 
     def codes(self, uuids: Iterable[str]) -> list[int]:
-        """Return the codes of the given pclouds or reservations that have a code."""
+        """Return the codes of the given pclouds and reservations that are known."""
         found = (self._codes.get(uuid) for uuid in uuids)
         return [each for each in found if each is not None]
 
     def enter(self, provider_id: ProviderId, code: int, name: str) -> None:
-        """Set the name of a host in its pcloud; the name is empty if the host is in no pcloud."""
+        """Set the name of a host in its pcloud. The name is empty if the host is in no pcloud."""
         self.leave(provider_id)
         if name:
             self._hosts[code, name] = provider_id
@@ -136,7 +135,7 @@ class Dedications:
         return [each for each in found if each is not None]
 
     def open_rows(self, allowed: Collection[int], codes: Codes, is_open: Mask) -> Indexes:
-        """Return the rows of hosts with one of these codes that take new servers, in order."""
+        """Return, in order, the rows of hosts that have one of these codes and take new servers."""
         rows = [self._open_rows(code, codes, is_open) for code in allowed]
         return rows[0] if len(rows) == 1 else np.unique(np.concatenate([NO_ROWS, *rows]))
 
@@ -147,7 +146,7 @@ class Dedications:
         return rows
 
     def has_dedicated(self, codes: Codes) -> bool:
-        """Return whether any host is dedicated; ``codes`` is the column of the table."""
+        """Return whether any host is dedicated. ``codes`` is the column of the host table."""
         if self._has_dedicated is None:
             self._has_dedicated = bool((codes != GENERAL).any())
         return self._has_dedicated
@@ -166,7 +165,7 @@ class Dedications:
         return len(self._uuids) > self._codes_max
 
     def keep_codes(self, live: Collection[int]) -> Codes:
-        """Keep only these codes and the fixed ones, and return the new codes by old code."""
+        """Keep only the ``live`` and the fixed codes. Return the new codes, indexed by old code."""
         kept = [GENERAL, POOLED, *(code for code in sorted(live) if code >= FIRST)]
         found = renumbered(kept, len(self._uuids))
         self._uuids = [self._uuids[code] for code in kept]
@@ -191,7 +190,7 @@ def is_one_of(codes: Codes, allowed: Collection[int]) -> npt.NDArray[np.bool_]:
         by_code[list(allowed)] = True
         found: Mask = by_code[codes]
         return found
-    # For a few codes, one pass for each is faster than a lookup.
+    # For a few codes, one pass per code is faster than a lookup.
     first, *rest = allowed
     found = codes == first
     for each in rest:

@@ -1,4 +1,4 @@
-"""Applies the change feed to a table."""
+"""Apply the change feed to a table."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from innkeeper.store.transactions import Tx
 CHANGES_MIN = 10_000
 CHANGES_PER_ROW = 2
 """If a table lacks more changes than ``CHANGES_MIN`` plus this number per row, the whole table is
-read. This is faster than applying the changes. For example, a table lacks so many changes after an
-hour without use."""
+read, because this is faster than applying the changes. For example, an hour without use may
+cause this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The providers of new changes: ``edited`` ones are up to date, ``stale`` ones must be read."""
+    """Providers with new changes. ``edited`` rows are up to date; ``stale`` rows must be read."""
 
     stale: set[ProviderId] = field(default_factory=set)
     edited: set[ProviderId] = field(default_factory=set)
@@ -29,11 +29,10 @@ class Taken:
 def take(tx: Tx, table: AmountTable, before_edit: Callable[[], None] | None = None) -> Taken | None:
     """Advance a table's bookmark, and apply the changes that need no further reads.
 
-    If there are any changes, ``before_edit`` is called before the first change is compared with the
-    table.
+    If there are any changes, ``before_edit`` is called first.
 
-    Returns ``None``, and leaves the table unchanged, if the table must be read completely: there
-    are too many changes, or some are lost because the feed was truncated or replaced.
+    Returns ``None`` if the table must be read completely. This happens if there are too many
+    changes, or if the feed was truncated or replaced. The table is then unchanged.
     """
     most = CHANGES_MIN + CHANGES_PER_ROW * table.row_count
     rows = changes.after(tx, table.bookmark, most)
@@ -47,8 +46,9 @@ def take(tx: Tx, table: AmountTable, before_edit: Callable[[], None] | None = No
         if each.provider_id in taken.stale or _is_shown(table, each):
             continue
         if not names:
-            # Built once, since there can be thousands of classes. Built only if needed: a process
-            # that writes already shows its own changes.
+            # The mapping is built once, because there can be thousands of classes. It is built only
+            # if needed, because the table of a process that writes already shows the process's own
+            # changes.
             names = {class_id: name for name, class_id in table.class_ids.items()}
         if _apply(table, each, names):
             taken.edited.add(each.provider_id)
@@ -65,8 +65,8 @@ def _is_shown(table: AmountTable, change: Change) -> bool:
     if change.generation == changes.ALWAYS_READ:
         return False
     if change.taken is not None and table.leaves_out(change.provider_id):
-        # A claim makes no provider a host or a pool. Writes that do so add changes that must be
-        # read.
+        # A claim cannot turn a provider into a host or a pool. Writes that can do so add changes
+        # without amounts.
         return True
     return table.shows(change.provider_id, change.generation)
 
@@ -76,7 +76,8 @@ def _apply(table: AmountTable, change: Change, names: Mapping[ClassId, str]) -> 
 
     A row must be read if the amounts are unknown, or if the row does not show all earlier changes.
     """
-    # Changes do not contain the projects of servers, so tables with servers must read the row.
+    # Changes do not contain the projects of servers. A table with servers must therefore read the
+    # row.
     if change.taken is None or change.seen is None or table.knows_servers:
         return False
     amounts = changes.amounts(change.taken)

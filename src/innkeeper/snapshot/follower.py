@@ -1,8 +1,8 @@
-"""Keeps a host table up to date with the change feed.
+"""Keep a host table up to date with the change feed.
 
 Always true after :meth:`Follower.catch_up`: the table shows everything that the transaction sees,
 including its own writes. If the transaction fails, the caller must call :meth:`Follower.forget`.
-The rows that the transaction edited are then read again before the next decision.
+Then, the rows that the transaction edited are read again before the next decision.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from innkeeper.store.transactions import Tx
 LOG = structlog.get_logger("innkeeper.snapshot")
 
 OVERLAP = timedelta(seconds=2)
-"""Heartbeats that are up to this much older than the latest heartbeat are read again. Heartbeats
-may become visible out of order, because a heartbeat's time is set before its commit."""
+"""Heartbeats are read again if they are older than the latest heartbeat by up to this time.
+Heartbeats may become visible out of order, because their time is set before their commit."""
 
 HEARD_MANY = 256
 HEAR_PERIOD = timedelta(seconds=0.25)
 """The shortest period between reads of heartbeats, if the last read found more than ``HEARD_MANY``
 heartbeats."""
 FACTS_PERIOD = timedelta(seconds=1)
-"""The period between reads of the times of capability reports. Reports are valid for minutes."""
+"""The shortest period between reads of the times of capability reports. It can be long, because
+reports are valid for minutes."""
 
 
 class Follower:
     """Owns a host table and its position in the change feed.
 
-    ``before_edit`` is called before changes of the store are applied to rows of the table.
-    ``before_edit`` is not called for heartbeats.
+    ``before_edit`` is called before changes from the feed are applied to rows of the table. It is
+    not called for heartbeats.
     """
 
     def __init__(self, *, with_servers: bool = False) -> None:
@@ -71,7 +72,7 @@ class Follower:
     def begin(self, tx: Tx) -> None:
         """Begin a transaction.
 
-        If the last transaction failed, first read the rows again that it edited.
+        If the last transaction failed, first read again the rows that this transaction edited.
         """
         if self._must_reread:
             if self._is_all_touched:
@@ -90,12 +91,12 @@ class Follower:
         self._must_reread = True
 
     def distrust(self) -> None:
-        """Report that some rows may be wrong. Then :meth:`begin` reads the whole table."""
+        """Report that some rows may be wrong, so that :meth:`begin` reads the whole table."""
         self._is_all_touched = True
         self._must_reread = True
 
     def touch(self, providers: Iterable[ProviderId]) -> None:
-        """Record that these rows were edited in place, ahead of the commit."""
+        """Record that the rows of these providers were edited before the commit."""
         self._touched.update(providers)
 
     def read_heartbeats(self, tx: Tx, now: datetime) -> None:
@@ -110,14 +111,14 @@ class Follower:
             reported = loader.read_facts_seen(tx, self.table, since)
             self._facts_heard = None if reported is None else min(reported, now)
             self._facts_asked = now
-        # The time is limited to the present. Otherwise, an agent whose clock is ahead would hide
-        # the heartbeats of other agents.
+        # The time is limited to the present. Otherwise, one agent with a clock that is ahead would
+        # hide the heartbeats of other agents.
         self._heard = None if latest is None else min(latest, now)
         self._heard_many = count > HEARD_MANY
         self._asked = now
 
     def catch_up(self, tx: Tx) -> None:
-        """Apply all changes that ``tx`` sees and the table does not show yet."""
+        """Apply all changes that ``tx`` sees and that the table does not show yet."""
         taken = feed.take(tx, self.table, self.before_edit)
         if taken is None:
             # This also reads the transaction's own writes.
@@ -130,12 +131,12 @@ class Follower:
             self._touched |= loader.load(tx, self.table, taken.stale)
 
     def reread(self, tx: Tx, providers: Collection[ProviderId]) -> None:
-        """Read those of the given rows again whose generation is not the one in the store.
+        """Read the rows of the given providers again if their generations differ from the database.
 
-        This is called if claims are rejected although the table has caught up. The feed would never
+        Call this if claims are rejected although the table has caught up. The feed would never
         correct rows with a wrong generation, and every claim on these rows would be rejected. Rows
-        with the right generation are kept: they may show claims of this transaction whose servers
-        are not written yet.
+        with the right generation are kept, because they may show claims of this transaction with
+        servers that are not written yet.
         """
         there = {pid: generation for pid, generation in capacity.generation_rows(tx, providers)}
         wrong = {pid for pid in providers if self.table.generation_of(pid) != there.get(pid)}

@@ -1,10 +1,11 @@
-"""Computes the trees of a table's providers, their sharing providers, and members of aggregates.
+"""Compute the trees of a table's providers, and the sharing providers of each tree.
 
 A forest is computed from a table. A forest is valid until a provider, parent, aggregate or sharing
 provider changes.
 
 Always true: trees are in the order of their roots' ids. The rows of a tree are in the order of the
-providers' ids. In its own tree, a sharing provider is an ordinary provider and does not lend.
+providers' ids. In its own tree, a sharing provider counts as an ordinary provider and does not
+lend.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ NO_ROW = -1
 NOBODY = 0
 """The empty group, for trees without sharing providers."""
 MARKS_SEED = 20_111_028
-"""The seed of the random marks of sharing rows. Marks have 128 bits, so two different sets of rows
-practically never have the same sum."""
+"""The seed of the random marks of sharing rows. Marks have 128 bits. The sums of the marks of two
+different sets of rows are therefore practically never equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Rows in numbered groups: ``rows[starts[n]:starts[n + 1]]`` is group *n*."""
+    """Rows in numbered groups. Group *n* is ``rows[starts[n]:starts[n + 1]]``."""
 
     rows: Rows
     starts: Rows
@@ -47,21 +48,21 @@ class Grouped:
         return found
 
     def narrowed(self, mask: Mask) -> Grouped:
-        """Return the same groups, reduced to the rows in the mask."""
+        """Return the groups, reduced to the rows where the mask is True."""
         stays = mask[self.rows]
         before = np.zeros(len(stays) + 1, dtype=np.intp)
         np.cumsum(stays, out=before[1:])
         return Grouped(self.rows[stays], before[self.starts])
 
     def has_any(self, mask: Mask) -> Mask:
-        """Return True for each group with a row in the mask."""
+        """Return True for each group with a row where the mask is True."""
         some: Mask = self.narrowed(mask).counts > 0
         return some
 
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The trees of a table: their rows, roots and sharing providers.
+    """The trees of a table, with their rows, roots and sharing providers.
 
     ``tree_of[row]`` is the number of a row's tree. ``roots[tree]`` is the row of a tree's root.
     ``trees`` has the rows of each tree. ``parents[row]`` is the row of the parent, or ``NO_ROW``
@@ -121,7 +122,7 @@ def forest_of(
     aggregates: Sequence[frozenset[str]],
     shares: Mask,
 ) -> Forest:
-    """Compute the forest from the ids of parents and roots; a root has parent id 0."""
+    """Compute the forest from the ids of parents and roots. The parent id of a root is 0."""
     by_id = np.argsort(ids, kind="stable")
     sorted_ids = ids[by_id]
     root_rows = _rows_of_ids(root_ids, sorted_ids, by_id)
@@ -137,7 +138,7 @@ def forest_of(
     order = by_id[np.argsort(tree_of[by_id], kind="stable")]
     starts = np.searchsorted(tree_of[order], np.arange(roots.shape[0] + 1))
     members = _members(aggregates)
-    # The order is by id, because the order of rows depends on the history of the table.
+    # Sharing rows are sorted by id, because the order of rows depends on the history of the table.
     sharing = by_id[shares[by_id]]
     lending, lenders = _lending(sharing, aggregates, members, tree_of, roots.shape[0])
     return Forest(
@@ -174,10 +175,11 @@ def _lending(
     tree_of: Rows,
     tree_count: int,
 ) -> tuple[Grouped, Rows]:
-    """Return the distinct groups of sharing rows, and the group of each tree; group 0 is empty.
+    """Return the distinct groups of sharing rows, and the group of each tree. Group 0 is empty.
 
     Each sharing row has a random mark. The sum of the marks of a tree's sharing rows identifies the
-    tree's group. A list of sharing rows for each tree would need memory for trees times pools.
+    tree's group. Lists of the sharing rows of each tree would need memory for each pair of a tree
+    and a pool.
     """
     empty = Grouped(np.zeros(0, dtype=np.intp), np.zeros(2, dtype=np.intp))
     lenders = np.zeros(tree_count, dtype=np.intp)
@@ -190,7 +192,7 @@ def _lending(
     served = [_served(row, aggregates, members, tree_of) for row in sharing.tolist()]
     for mark, trees in zip(marks, served, strict=True):
         sums[trees] += mark
-    # The empty group has the sum 0. This is the smallest sum, so the empty group gets number 0.
+    # The empty group has the sum 0. It gets the number 0, because its sum is the smallest.
     known, firsts, numbers = np.unique(
         np.concatenate([np.zeros((1, 2), dtype=np.uint64), sums]),
         axis=0,

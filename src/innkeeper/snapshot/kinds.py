@@ -1,10 +1,10 @@
-"""Finds the kinds of hosts, and computes how rare each trait and resource class is.
+"""Find the kinds of hosts, and compute the rarity of each trait and resource class.
 
-A kind is a distinct set of traits and resource classes. There are many hosts and few kinds. The
-kinds are computed on first use. Later, only edited rows are read again.
+A kind is a distinct set of traits and resource classes. There are many hosts, but few kinds. The
+kinds are computed at the first use. Later, only edited rows are read again.
 
-Always true after :meth:`Kinds.refresh`: the kinds match the present table. The rarities are the
-same to the last bit, whatever the table's history.
+Always true after :meth:`Kinds.refresh`: the kinds match the present table. The rarities do not
+depend on the table's history, not even in the last bit.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from innkeeper.snapshot.amounts import AmountTable, Rows
 Weights = npt.NDArray[np.float64]
 
 ALONE_MAX = 128
-"""Up to this many edited rows are read one by one. For more rows, reading all rows is as fast."""
+"""The maximum number of edited rows that are read one by one. For more rows, reading all rows is as
+fast."""
 CACHED_MAX = 64
-"""The maximum number of cached results of :meth:`Kinds.unused`: more than a cloud needs."""
+"""The maximum number of cached results of :meth:`Kinds.unused`. Clouds need fewer."""
 
 
 class Kinds:
@@ -31,7 +32,7 @@ class Kinds:
         self._look_at_all(hosts)
 
     def refresh(self, hosts: AmountTable) -> None:
-        """Update to the present table."""
+        """Update the kinds to the present table."""
         sizes = (hosts.epoch, len(hosts.traits), len(hosts.free))
         edited = set(hosts.edits[self._place :]) if sizes == self._sizes else None
         if edited is None or len(edited) > ALONE_MAX:
@@ -43,19 +44,18 @@ class Kinds:
             self._weigh()
 
     def unused(self, requested: frozenset[str], rows: Rows, *, by_rarity: bool = True) -> Weights:
-        """Return, by row, the summed rarity of the traits and classes not in ``requested``.
+        """Return for each row the sum of the rarities of traits and classes not in ``requested``.
 
-        The rarity of a trait or class is the share of hosts that lack the trait or class. The
-        rarity is 0 if no host lacks the trait, and nearly 1 if all hosts but one lack it. Without
-        ``by_rarity``, return the number of these traits and classes instead. This number does not
-        depend on other hosts.
+        The rarity of a trait or class is the share of hosts without it. It is 0 if all hosts have
+        the trait, and nearly 1 if only one host has it. Without ``by_rarity``, return the number of
+        these traits and classes instead. This number does not depend on other hosts.
         """
         by_kind = self._unused.get((requested, by_rarity))
         if by_kind is None:
             if len(self._unused) >= CACHED_MAX:
                 self._unused.clear()
             left = np.array([name not in requested for name in self._names], dtype=np.bool_)
-            # The summands are whole numbers, so the order of the sum does not matter.
+            # The sum is over whole numbers, so their order does not matter.
             has_unused = (self._has & left).astype(np.float64)
             rare = has_unused @ self._lacking / self._most if by_rarity else has_unused.sum(axis=1)
             by_kind = self._unused[requested, by_rarity] = rare
@@ -76,7 +76,7 @@ class Kinds:
         self._weigh()
 
     def _look_at(self, hosts: AmountTable, index: int) -> bool:
-        """Update the kind of one host, and return whether it changed."""
+        """Update the kind of one host, and return whether the kind changed."""
         traits = (column[index] for column in hosts.traits.values())
         classes = (free[index] + hosts.used[name][index] > 0.0 for name, free in hosts.free.items())
         has = np.array([*traits, *classes], dtype=np.bool_)
@@ -109,7 +109,7 @@ def _distinct(has: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDA
         codes = np.zeros(has.shape[1], dtype=np.intp)
         return codes, np.zeros((1, has.shape[0]), dtype=np.bool_)
     packed = np.ascontiguousarray(np.packbits(has, axis=0).T)
-    # Each host becomes one value: sorting rows of bytes column by column would be very slow.
+    # The bytes of each host become one value, because sorting by many columns would be very slow.
     whole = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, first, codes = np.unique(whole, return_index=True, return_inverse=True)
     return codes.ravel(), np.ascontiguousarray(has[:, first].T)

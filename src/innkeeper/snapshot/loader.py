@@ -1,7 +1,7 @@
-"""Reads the host table from the store: all of it, or the rows of some providers.
+"""Read the host table from the database, either completely or for some providers.
 
-Always true afterwards: the requested rows of hosts and pools equal what the transaction sees, and
-all other requested providers have no row.
+Always true afterwards: the requested rows of hosts and pools match the database as the transaction
+sees it. All other requested providers have no row.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from innkeeper.store.transactions import Tx
 
 
 def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
-    """Read the table of all hosts; ``with_servers`` includes the numbers of servers."""
+    """Read the table of all hosts. ``with_servers`` includes the numbers of servers."""
     table = HostTable()
     table.knows_servers = with_servers
     # ``tx`` must have a consistent snapshot, or be the only writer. Otherwise, a claim that is
-    # committed between the two reads would count twice: in the amounts, and in the feed.
+    # committed between the two reads would be counted twice: once in the amounts, and once in the
+    # feed.
     table.bookmark = changes.newest(tx)
     read_heartbeats(tx, table, None)
     load(tx, table, None)
@@ -50,7 +51,7 @@ def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> set[Pr
         table.ensure_rows((each.provider_id, each.name) for each in found)
         _load_facts(table, found)
         _load_dedications(tx, table, found)
-        # For all hosts, the query has no list of ids: with 100,000 ids, it would be slow.
+        # For all hosts, the query has no list of ids, because a list of 100,000 ids would be slow.
         some = None if ids is None else host_ids
         load_amounts(tx, table, some)
         _load_aggregates(tx, table, some)
@@ -88,7 +89,7 @@ def _load_dedications(tx: Tx, table: HostTable, found: Sequence[HostRow]) -> Non
     for each in found:
         index = table.index_of[each.provider_id]
         if each.dedication is None and table.dedication_codes[index] == GENERAL:
-            # This is the usual case: the host is still a general host.
+            # Usually, the host was and still is a general host.
             continue
         code = GENERAL if each.dedication is None else POOLED
         if each.dedication == Dedication.FREEPOOL:
@@ -116,7 +117,7 @@ def _set_address(table: HostTable, index: HostIndex, text: str) -> None:
     try:
         address = ip_address(text)
     except ValueError:
-        # An agent may report a name instead of an address. A name is in no range.
+        # An agent may report a name instead of an address. No address range contains a name.
         table.ip_versions[index] = 0
         return
     number = int(address)
@@ -152,7 +153,7 @@ def _load_servers(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) 
 
 
 def read_facts_seen(tx: Tx, table: HostTable, since: datetime | None) -> datetime | None:
-    """Read when hosts reported capabilities, and return the latest time.
+    """Read the times of the hosts' capability reports. Return the latest time.
 
     With ``since``, read only the reports since that time.
     """

@@ -1,10 +1,10 @@
-"""Pods as columns: one row per pod, in the order in which they were added.
+"""The pod table: one row per pod, in the order in which pods were added.
 
-Always true: every column has ``row_count`` rows, and row *i* is the same pod in all of them. A
-limit is ``inf`` if a pod was never measured, or does not report its total.
+Always true: every column has ``row_count`` rows, and row *i* is the same pod in all columns. A
+limit is infinite if a pod was never measured, or does not report its total.
 
-May be false: that a pod still has the free amounts in its row. This service learns only from
-measurements what others do in the pod.
+The free amounts in a row may be outdated, because this service learns only from measurements how
+other users change the pod's usage.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PodTable:
     - ``limits`` and ``capacities`` are amounts by kind. ``used`` is the usage at the last
       measurement, plus the amounts in ``placed``, which were placed in the pod since then.
     - ``is_down`` is true for pods that did not answer the last polls.
-    - ``ages`` has, for each pod, the number of pods that were added at the same time or later.
+    - ``ages`` has for each pod the number of pods that were added at the same time or later.
     """
 
     def __init__(
@@ -60,7 +60,10 @@ class PodTable:
 
     @property
     def host_count(self) -> int:
-        """The number of rows. The guards of plugins read this property by this name."""
+        """The number of rows.
+
+        The name is ``host_count``, because the checks of plugins use this name.
+        """
         return self.row_count
 
     def row_of(self, pod_id: int) -> int | None:
@@ -77,7 +80,7 @@ class PodTable:
 
 
 def _amounts(pod: Pod, kind: str, usage: Usage) -> tuple[float, float, float]:
-    """Return, by pod, the capacity, the limit and the used amount of a kind."""
+    """Return the capacity, the limit and the used amount of one kind in a pod."""
     told = usage.get(kind)
     if told is None:
         return np.inf, np.inf, 0.0

@@ -1,8 +1,8 @@
-"""Reads the pools of a host table, and the hosts that they serve.
+"""Read the pools of a host table, and the hosts that they serve.
 
-Always true afterwards: the requested pools equal what the transaction sees, and other requested
-providers have no row in the pool table. While there are pools, the membership code of every host
-stands for the aggregates of its whole tree.
+Always true afterwards: the requested pools match the database as the transaction sees it. Other
+requested providers have no row in the pool table. If there are pools, the membership code of every
+host stands for the aggregates of the host's whole tree.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def load(
 ) -> set[ProviderId]:
     """Read the pools among ``others``, and the aggregates of the trees of ``hosts``.
 
-    If ``others`` is None, read all pools. If there are no pools, do not read aggregates. Return the
-    hosts whose memberships changed, which may include other hosts of the same trees.
+    If ``others`` is None, read all pools. If there are no pools, aggregates are not read. Return
+    the hosts with changed memberships. These may include further hosts of the same trees.
     """
     near: set[ProviderId] = set()
     if others is None or others:
@@ -60,7 +60,7 @@ def _load_pools(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) ->
         for provider_id in found:
             row = mine.index_of[provider_id]
             mine.aggregates[row] = frozenset(aggregates.get(provider_id, ()))
-        # The host table must also know classes that only pools have.
+        # The host table must also have columns for classes that only pools have.
         table.class_ids = mine.class_ids
         for name in mine.free:
             table.ensure_absent_class(name)
@@ -70,7 +70,7 @@ def _load_pools(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) ->
 
 
 def _drop_slots(table: HostTable) -> None:
-    """Forget the slot classes of reservations that are over. Each reservation has its own class."""
+    """Drop the slot classes of reservations that are over. Each reservation has its own class."""
     slots = [name for name in table.pools.free if name.startswith(SLOT_CLASS_PREFIX)]
     for name in slots:
         if not table.pools.max_units[name].any():
@@ -83,9 +83,9 @@ def _load_memberships(
 ) -> set[ProviderId]:
     """Read the aggregates of the trees of these providers, or of all hosts.
 
-    The aggregates of any provider apply to all hosts of its tree. If a provider moved to another
-    tree, ``ids`` must contain this provider and one provider of its former tree. Return the hosts
-    whose rows were edited.
+    A provider's aggregates apply to all hosts of its tree. If a provider moved to another tree,
+    ``ids`` must contain this provider and a provider of the former tree. Return the hosts whose
+    rows were edited.
     """
     roots = pools.roots(tx, ids)
     trees = set(roots.values())
@@ -95,8 +95,8 @@ def _load_memberships(
     at = np.array([table.index_of[each] for each in mine], dtype=np.intp)
     now = np.array([roots[each] for each in mine], dtype=np.int64)
     expected = np.array([codes[roots[each]] for each in mine], dtype=np.int32)
-    # All hosts of a tree have the same code. If the code of one host is correct,
-    # the others need not be searched: most changes are to allocations.
+    # All hosts of a tree have the same code. If the code of one host is correct, the other hosts
+    # are not searched. This saves time, because most changes are to allocations.
     differs = (table.root_ids[at] != now) | (table.membership_codes[at] != expected)
     table.root_ids[at] = now
     changed = {*now[differs].tolist(), *(roots[each] for each in roots.keys() - set(mine))}

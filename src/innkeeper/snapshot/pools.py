@@ -1,11 +1,11 @@
-"""Defines the pool table: the columns of pools, and the sets of aggregates that pools lend to.
+"""Define the pool table, with columns of pools and the sets of aggregates that hosts are in.
 
 :mod:`innkeeper.domain.placement` defines which hosts a pool serves. Hosts in the same aggregates
-borrow from the same pools. Therefore, each host has one code for the set of aggregates of its tree,
+borrow from the same pools. Each host therefore has a code for the set of aggregates of its tree,
 and pools are evaluated once per set.
 
-Always true: code 0 is the empty set, which borrows nothing. A code means the same set until the
-next call of :meth:`PoolTable.keep_codes`. The number of unused codes is bounded.
+Always true: code 0 is the empty set, whose hosts borrow nothing. A code stands for the same set
+until the next call of :meth:`PoolTable.keep_codes`. The number of unused codes is bounded.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Lenders:
     """The pools that lend one class, in groups.
 
     ``groups[of[code]]`` has the rows of the pools that lend to hosts with this code, in order of
-    ids. Many sets of aggregates share a few groups of pools. The first group is empty. ``rows``
-    concatenates the rows of the groups after the first. ``starts`` has the position in ``rows``
-    where each of these groups begins. ``near`` has the pools in each aggregate.
+    ids. There are only a few groups, because many codes have the same pools. The first group is
+    empty. ``rows`` concatenates the rows of the groups after the first. ``starts`` has the position
+    in ``rows`` where each of these groups begins. ``near`` has the pools in each aggregate.
     """
 
     of: Codes
@@ -57,7 +57,7 @@ class PoolTable(AmountTable):
     # -- codes of sets of aggregates -------------------------------------------------------
 
     def code(self, aggregates: frozenset[str]) -> int:
-        """Return the code of a set of aggregates; a new set gets the next code."""
+        """Return the code of a set of aggregates. A new set gets the next code."""
         code = self._codes.get(aggregates)
         if code is None:
             code = self._codes[aggregates] = len(self._sets)
@@ -79,7 +79,7 @@ class PoolTable(AmountTable):
         return self.code_count > self._codes_max
 
     def keep_codes(self, live: Iterable[int]) -> Codes:
-        """Keep only these codes and code 0, and return the new codes by old code."""
+        """Keep only the ``live`` codes and code 0. Return the new codes, indexed by old code."""
         kept = [NOBODY, *(code for code in live if code != NOBODY)]
         numbers = renumbered(kept, self.code_count)
         self._sets = [self._sets[code] for code in kept]
@@ -91,10 +91,10 @@ class PoolTable(AmountTable):
     # -- lending ---------------------------------------------------------------------------
 
     def ties(self, among: Collection[ProviderId] | None) -> object:
-        """Return a value that changes if any pool begins or stops to lend a class.
+        """Return a value that changes if a pool begins or stops lending a class to a set of hosts.
 
         A pool lends its classes to the hosts in the pool's aggregates. Only the pools in ``among``
-        are compared. If any pool is added or removed, the value changes as well.
+        are compared. The value also changes if any pool is added or removed.
         """
         rows = self.index_of
         compared = rows if among is None else [each for each in among if each in rows]
@@ -114,7 +114,7 @@ class PoolTable(AmountTable):
         self._begin_epoch()
 
     def serving(self, code: int) -> frozenset[ProviderId]:
-        """Return the pools that serve hosts with this code, whatever classes the pools have."""
+        """Return the pools that serve hosts with this code, for any class."""
         return frozenset(
             provider_id
             for provider_id, row in self.index_of.items()
@@ -122,7 +122,7 @@ class PoolTable(AmountTable):
         )
 
     def served_by(self, rows: Collection[int]) -> Mask:
-        """Return, by code, whether one of these pools serves hosts with the code."""
+        """Return for each code whether at least one of these pools serves the hosts."""
         served: Mask = np.zeros(self.code_count, dtype=np.bool_)
         for row in rows:
             mine = self._served.get(row)
@@ -134,7 +134,7 @@ class PoolTable(AmountTable):
         return served
 
     def served_by_all(self, pools: Iterable[ProviderId]) -> Mask:
-        """Return, by code, whether all of these pools serve hosts with the code.
+        """Return for each code whether all of these pools serve the hosts.
 
         A provider that is not a pool serves no host.
         """
@@ -145,7 +145,7 @@ class PoolTable(AmountTable):
         return served
 
     def lenders(self, name: str) -> Lenders | None:
-        """Return the pools that lend a class; None if there are none."""
+        """Return the pools that lend a class, or None if there are none."""
         if name not in self.free:
             return None
         found = self._lenders.get(name)
@@ -154,7 +154,7 @@ class PoolTable(AmountTable):
         return found if len(found.groups) > 1 else None
 
     def _find_lenders(self, name: str, known: Lenders | None) -> Lenders:
-        """Compute the pools that lend a class; with ``known``, only add new sets to ``known``."""
+        """Compute the pools that lend a class. With ``known``, only new sets are computed."""
         near = self._near(name) if known is None else known.near
         groups: tuple[tuple[HostIndex, ...], ...] = ((),) if known is None else known.groups
         of: Codes = np.zeros(0, dtype=np.int32) if known is None else known.of
@@ -162,7 +162,8 @@ class PoolTable(AmountTable):
         more: list[int] = []
         for aggregates in self._sets[of.shape[0] :]:
             lending = {row for each in aggregates for row in near.get(each, ())}
-            # The order is by id, not by row: rows move, which must not affect random draws.
+            # Pools are sorted by id instead of row, because moved rows must not affect random
+            # draws.
             group = tuple(sorted(lending, key=lambda row: int(self.provider_ids[row])))
             more.append(numbers.setdefault(group, len(numbers)))
         groups = tuple(numbers)
@@ -171,7 +172,7 @@ class PoolTable(AmountTable):
         return Lenders(np.append(of, np.array(more, dtype=np.int32)), groups, rows, starts, near)
 
     def _near(self, name: str) -> Mapping[str, Sequence[HostIndex]]:
-        """Return the pools with inventory of a class, by aggregate."""
+        """Return the pools in each aggregate that have inventory of a class."""
         found: dict[str, list[HostIndex]] = {}
         for row in self.index_of.values():
             if self.max_units[name][row] > 0:
@@ -182,7 +183,7 @@ class PoolTable(AmountTable):
     # -- amounts ---------------------------------------------------------------------------
 
     def able(self, name: str, amount: int) -> Mask | None:
-        """Return, by code, whether a pool can lend ``amount``; None if no pool has the class."""
+        """Return for each code whether a pool can lend ``amount``, or None without any lender."""
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -196,7 +197,7 @@ class PoolTable(AmountTable):
         return able
 
     def most(self, name: str) -> Amount | None:
-        """Return, by code, the largest free amount of one pool; None if no pool has the class."""
+        """Return for each code the largest free amount of a pool, or None without any lender."""
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -206,7 +207,7 @@ class PoolTable(AmountTable):
         return most
 
     def lending(self, name: str, codes: Mask) -> Mask:
-        """Return, by row, whether a pool lends a class to hosts with one of these codes."""
+        """Return for each pool whether it lends a class to hosts with one of these codes."""
         found: Mask = np.zeros(self.row_count, dtype=np.bool_)
         lenders = self.lenders(name)
         if lenders is not None:
@@ -219,7 +220,8 @@ class PoolTable(AmountTable):
     def best(self, name: str, amount: int, code: int) -> Sequence[HostIndex]:
         """Return the pools that can best lend ``amount`` of a class to hosts with this code.
 
-        Of the pools that can lend this amount, they have the most of the class free.
+        These are the pools with the most free capacity of the class, among those that can lend this
+        amount.
         """
         lenders = self.lenders(name)
         group = () if lenders is None else lenders.groups[lenders.of[code]]

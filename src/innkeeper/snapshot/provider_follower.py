@@ -1,4 +1,4 @@
-"""Keeps a table of all providers up to date.
+"""Keep a table of all providers up to date.
 
 Always true after :meth:`ProviderFollower.catch_up`: the table shows everything that was committed
 before the transaction began to read, and nothing else.
@@ -24,10 +24,10 @@ class ProviderFollower:
         self._table: ProviderTable | None = None
 
     def catch_up(self, tx: Tx) -> ProviderTable:
-        """Update the table to what ``tx`` sees and return it. The first call reads the whole table.
+        """Update the table to the state that ``tx`` sees, and return it.
 
-        After a database error, some rows may be incomplete, so the next call also reads the whole
-        table.
+        The first call reads the whole table. After a database error, some rows may be incomplete,
+        so the next call also reads the whole table.
         """
         table, self._table = self._table, None
         taken = None if table is None else feed.take(tx, table)
@@ -42,14 +42,15 @@ class ProviderFollower:
 def load_all(tx: Tx) -> ProviderTable:
     """Read the table of all providers."""
     table = ProviderTable()
-    # As in ``loader.load_all``, no claim may be committed between this read and the other reads.
+    # As in ``loader.load_all``, the transaction must not see claims that are committed between this
+    # read and the other reads.
     table.bookmark = changes.newest(tx)
     load(tx, table, None)
     return table
 
 
 def load(tx: Tx, table: ProviderTable, ids: Collection[ProviderId] | None) -> None:
-    """Read the rows of these or of all providers, and remove the rows of deleted providers."""
+    """Read the rows of these providers, or of all if ``ids`` is None. Remove deleted providers."""
     found = providers.families(tx, ids)
     there = {each.id for each in found}
     for provider_id in list(table.index_of) if ids is None else ids:

@@ -1,9 +1,9 @@
-"""Defines the table of all providers: hosts, their children, pools, and others with inventory.
+"""Define the table of all providers, such as hosts, their child providers and pools.
 
-One thread owns a table and updates it before each search; no other thread reads it.
+One thread owns a table and updates it before each search. No other thread reads the table.
 
-Always true between updates: the forest of providers matches the rows, and ``trait_names`` matches
-the columns of traits.
+Always true between updates: the forest matches the rows, and ``trait_names`` matches the columns of
+traits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from innkeeper.snapshot.amounts import Amount, AmountTable, Mask
 from innkeeper.snapshot.forests import Forest, forest_of
 
 NO_PROVIDER = ProviderId(0)
-"""The parent of roots; the ids of rows begin at 1."""
+"""The parent id of root providers. The ids of rows begin at 1."""
 
 TRAIT_SETS_SPARE = 64
 """The cache of trait sets is cleared if it has more sets than this number plus twice the number of
@@ -30,7 +30,7 @@ rows."""
 class ProviderTable(AmountTable):
     """The columns of all providers, as of the change ``change_id``.
 
-    Unlike ``free``, ``capacities`` are not clipped to the exact range of doubles.
+    Unlike ``free``, ``capacities`` are not clipped to the range in which doubles are exact.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class ProviderTable(AmountTable):
             self.row_of[uuid] = index
 
     def remove_row(self, provider_id: ProviderId) -> None:
-        """Remove a provider; see :meth:`AmountTable.remove_row`."""
+        """Remove a provider's row; see :meth:`AmountTable.remove_row`."""
         index = self.index_of.get(provider_id)
         if index is None:
             return
@@ -75,7 +75,7 @@ class ProviderTable(AmountTable):
         self._forest = None
 
     def set_family(self, index: HostIndex, parent: ProviderId, root: ProviderId) -> None:
-        """Set the parent and root of a provider; the parent of a root is ``NO_PROVIDER``."""
+        """Set the parent and root of a provider. The parent of a root is ``NO_PROVIDER``."""
         if self.parent_ids[index] != parent or self.root_ids[index] != root:
             self.parent_ids[index] = parent
             self.root_ids[index] = root
@@ -88,10 +88,10 @@ class ProviderTable(AmountTable):
             self._forest = None
 
     def set_traits(self, index: HostIndex, names: frozenset[str]) -> None:
-        """Set the names of a provider's traits; the columns are set separately."""
+        """Set the names of a provider's traits. The columns of traits are set separately."""
         if (SHARES in names) != (SHARES in self.trait_names[index]):
             self._forest = None
-        # Many providers share few sets of traits; each set is stored once.
+        # Many providers share a few sets of traits. Each set is stored once.
         known = self._known_traits.get(names)
         if known is None:
             if len(self._known_traits) > 2 * self.row_count + TRAIT_SETS_SPARE:
@@ -101,7 +101,7 @@ class ProviderTable(AmountTable):
         self.trait_names[index] = known
 
     def set_capacity(self, name: str, at: Any, units: Amount) -> None:
-        """See :meth:`AmountTable.set_capacity`."""
+        """Set the capacity of a class in these rows; see :meth:`AmountTable.set_capacity`."""
         super().set_capacity(name, at, units)
         self.capacities[name][at] = units
 
@@ -116,7 +116,7 @@ class ProviderTable(AmountTable):
 
     @property
     def forest(self) -> Forest:
-        """The trees of the rows, which are computed at the first use after a change."""
+        """The trees of the providers. They are computed at the first use after a change."""
         if self._forest is None:
             shares = self.has_trait([SHARES])
             self._forest = forest_of(

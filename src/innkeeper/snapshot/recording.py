@@ -1,10 +1,9 @@
-"""Converts a host table to plain columns and values, and back.
+"""Convert a host table to plain columns and values, and back.
 
-Always true: the table that :func:`table_of` makes from the result of :func:`copy_of` leads to the
-same decisions. The order of rows is kept, since draws among equal hosts depend on it.
-
-The copy shares no column with the table, and everything else in it is immutable, so another thread
-can process it.
+Always true: a table that :func:`table_of` makes from the result of :func:`copy_of` leads to the
+same decisions. The order of rows is kept, because draws among equal hosts depend on this order. The
+copy shares no column with the table, and its other values are immutable. Another thread can
+therefore process the copy.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ Column = npt.NDArray[Any]
 HOSTS = "hosts"
 POOLS = "pools"
 KINDS = ("free", "used", "min_unit", "max_unit", "step_size")
-"""The columns of each resource class."""
+"""The kinds of columns that each resource class has."""
 AGENTS = "agents/heard_s"
-"""The column of last heartbeats. The column's rows are in the order of ``agents`` in the state."""
+"""The column of last heartbeats. Its rows are in the order of ``agents`` in the state."""
 WRITTEN_AS = {"dedication_codes": "pcloud_codes", "is_dedication_open": "is_pcloud_open"}
 """Columns that have other names in recordings, for compatibility with older files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A copy of a host table: columns by ``table/kind/name``, and all other values in ``state``.
+    """A copy of a host table: columns by ``table/kind/name``, and other values in ``state``.
 
     :func:`plain` converts ``state`` to JSON values.
     """
@@ -109,7 +108,7 @@ def _dedications(table: HostTable) -> list[tuple[int, str, list[str], list[str]]
 
 
 def plain(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state as JSON values; equal capabilities are stored once."""
+    """Return the state as JSON values. Equal capabilities are stored once."""
     known: dict[str, int] = {}
     codes = [
         known.setdefault(json.dumps(each, sort_keys=True), len(known))
@@ -187,7 +186,10 @@ def _fill(label: str, table: AmountTable, columns: Mapping[str, Column]) -> None
 
 
 def _demand_whole_classes(label: str, columns: Mapping[str, Column]) -> None:
-    """Require all columns of a class, or none of them: a missing column would be read as zeros."""
+    """Raise ``ValueError`` if a class has some columns, but lacks others.
+
+    A missing column would be read as zeros.
+    """
     starts = [f"{label}/{kind}/" for kind in KINDS]
     names = {
         path.removeprefix(start) for start in starts for path in columns if path.startswith(start)
@@ -201,7 +203,7 @@ def _demand_whole_classes(label: str, columns: Mapping[str, Column]) -> None:
 def _demand_numbers(kind: str, path: str, values: Column) -> None:
     if values.dtype.kind != "f":
         return
-    # Times may be infinite; amounts must be finite.
+    # Times may be infinite. Amounts must be finite.
     is_bad = np.isnan(values) if kind == "fact" else ~np.isfinite(values)
     if is_bad.any():
         raise ValueError(f"the column {path} has values that are not numbers")

@@ -1,9 +1,9 @@
-"""Keeps the number of servers by host and project.
+"""Keep the number of servers by host and project.
 
 The numbers are maintained only if a filter or weigher needs them (see ``HostTable.knows_servers``).
-Counting is not cheap: a cloud has ten times as many servers as hosts.
+Counting takes time, because a cloud has ten times as many servers as hosts.
 
-Always true: all counts are positive. Keys are ids of providers, so rows may move.
+Always true: all counts are positive. Keys are ids of providers, so that rows can move.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Residents:
             self._set(provider_id, project_id, count)
 
     def add(self, provider_id: ProviderId, project_id: str, more: int) -> None:
-        """Add ``more`` servers of a project; a negative number subtracts servers."""
+        """Add ``more`` servers of a project. A negative number subtracts servers."""
         count = self.on(provider_id).get(project_id, 0) + more
         self._set(provider_id, project_id, max(0, count))
 

@@ -1,6 +1,6 @@
-"""Keeps the distinct values of a column, with indexes for queries.
+"""Keep the distinct values of a column, with indexes for queries.
 
-Texts are ranked once, and items of lists are sorted once, for all comparisons. New values are added
+Texts are ranked once for all comparisons, and items of lists are sorted once. New values are added
 to the indexes at the next query.
 
 Always true: a code is an index into ``values`` and never changes its meaning. Arrays by code have
@@ -26,8 +26,8 @@ Ranks = npt.NDArray[np.float64]
 TRUE, FALSE = -2.0, -1.0
 """The ranks of booleans, which have no order. Ranks of texts are greater."""
 FEW = 64
-"""If there are at most this many texts, ranks are not cached. At most this many new items are
-inserted one by one."""
+"""If there are at most this many texts, their ranks in other vocabularies are not cached. At most
+this many new items of lists are inserted one by one."""
 OTHERS_MAX = 16
 """The number of other vocabularies for which ranks are cached."""
 
@@ -47,7 +47,7 @@ class Vocabulary:
         self._among: WeakKeyDictionary[Vocabulary, tuple[int, Ranks]] = WeakKeyDictionary()
 
     def ranks(self) -> Ranks:
-        """Return, by code, the rank of a text, ``TRUE`` or ``FALSE``; ``nan`` for other types."""
+        """Return for each code the rank of a text, ``TRUE``, ``FALSE``, or NaN for other types."""
         if self._seen < len(self.values):
             self._rank()
         return self._ranks
@@ -65,7 +65,7 @@ class Vocabulary:
             elif isinstance(value, list):
                 self._lists.append(code)
         if texts:
-            # The sort is fast, since most of the list is already in order.
+            # The sort is fast, because most of the list is already in order.
             self._codes_in_order += texts
             self._codes_in_order.sort(key=self.values.__getitem__)
             self._texts = [self.values[code] for code in self._codes_in_order]
@@ -74,9 +74,9 @@ class Vocabulary:
         self._among.clear()
 
     def ranks_among(self, other: Vocabulary) -> Ranks:
-        """Return, by code, the ranks that the texts of this vocabulary would have in ``other``.
+        """Return for each code the rank that the text would have in the vocabulary ``other``.
 
-        A text that ``other`` lacks gets a rank halfway between the ranks of its neighbours.
+        A text that is not in ``other`` gets a rank halfway between its two neighbours there.
         """
         mine, theirs = self.ranks(), other.ranks()
         if self is other or not self._texts:
@@ -99,12 +99,12 @@ class Vocabulary:
         return len(self._texts)
 
     def are_lists(self) -> Mask | None:
-        """Return, by code, whether the value is a list; None if no value is a list."""
+        """Return for each code whether the value is a list, or None if no value is a list."""
         count = len(self.ranks())
         return _marked(count, self._lists) if self._lists else None
 
     def having(self, sought: Any) -> Mask:
-        """Return, by code, whether the value is a list with ``sought`` as an item."""
+        """Return for each code whether the value is a list that contains ``sought``."""
         count = len(self.ranks())
         if self._listed < len(self._lists):
             self._sort_items()
@@ -115,7 +115,7 @@ class Vocabulary:
         fresh: dict[str, tuple[list[Any], list[int]]] = {}
         for code in self._lists[self._listed :]:
             for item in self.values[code]:
-                # Items that are nan are left out, since nan has no order.
+                # NaN items are left out, because NaN has no order.
                 if isinstance(item, str | int | float) and item == item:  # noqa: PLR0124
                     items, owners = fresh.setdefault(_kind(item), ([], []))
                     items.append(item)
@@ -126,7 +126,10 @@ class Vocabulary:
 
 
 class _Items:
-    """The sorted items of many lists, all of one type. Each item has the code of its list."""
+    """The sorted items of many lists. All items are of one type.
+
+    ``_owners`` has the codes of their lists.
+    """
 
     def __init__(self) -> None:
         self._items: list[Any] = []
@@ -169,8 +172,9 @@ def _marked(count: int, codes: Any) -> Mask:
 
 
 def in_one_order(one: Vocabulary, other: Vocabulary) -> tuple[Ranks, Ranks]:
-    """Return the ranks of both vocabularies in one common order."""
-    # If both have equally many texts, the choice must always be the same, since ranks are cached.
+    """Return the ranks of the values of both vocabularies in a common order."""
+    # If both have the same number of texts, the choice must still be stable, because ranks are
+    # cached.
     if (one.text_count, id(one)) <= (other.text_count, id(other)):
         return one.ranks_among(other), other.ranks()
     return one.ranks(), other.ranks_among(one)

@@ -204,7 +204,10 @@ def test_an_audit_finds_servers_on_other_reservations_hosts(operator: LeaseOpera
     for hints, told in cases:
         write_hints(operator, server, hints)
         (found,) = operator.broken()
-        text = f"server {server} is on host {home} of reservation {uuid}, and names {told}"
+        text = (
+            f"server {server} is on host {home} of reservation {uuid}, "
+            f"but the reservation that it names is {told}"
+        )
         assert text in found
     operator.delete(lease)
     operator.movers.tell("destroy", server)

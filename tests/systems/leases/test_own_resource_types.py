@@ -104,7 +104,7 @@ UNUSABLE = {
     "Nowhere": "cannot be imported (AttributeError",
     "Nameless": "has a NAME that is not a text of at most 64 letters",
     "Namesake": "has the NAME 'physical:host'",
-    "Exampleless": "has an EXAMPLE that is not a request's parameters",
+    "Exampleless": "has no EXAMPLE with the parameters of a request",
     "FailsOnExample": f"fails on its EXAMPLE (RuntimeError: {SECRET})",
     "ShowsNothing": "fails on its EXAMPLE (WrongAnswer: shown returned list, not parameters",
     "NeedsArgument": "cannot be created (TypeError",

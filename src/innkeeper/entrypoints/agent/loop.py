@@ -1,9 +1,9 @@
-"""The agent's main loop: register, send heartbeats, poll for work and report results.
+"""The agent's main loop, which registers, sends heartbeats, polls for work and reports results.
 
-Always true: no failure of the service or the driver ends the agent. It retries with backoff
-until it is asked to stop, and orders that run in the meantime are not lost. While a step of the
-agent keeps crashing, the agent sends no heartbeats. Its hosts then count as down, and no server
-is placed on them.
+Always true: no failure of the service or the driver ends the agent. The agent retries with backoff
+until it is asked to stop, and loses no running orders. If a step of the agent crashes again and
+again, the agent sends no heartbeats. The service then regards its hosts as down, and places no
+servers on them.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ LOG = structlog.get_logger("innkeeper.agent")
 RETRY_FIRST_S = 0.2
 RETRY_MAX_S = 10.0
 LOOK_S = 1.0
-"""The period of checks for changes that do not set an event."""
+"""The seconds between two checks for changes that do not set an event."""
 RESULTS_MAX = 500
 AILING_AFTER = 3
-"""The number of consecutive crashes of a step after which heartbeats stop. A single strange
-response must not take the hosts down."""
+"""The number of consecutive crashes of a step after which heartbeats stop. With a smaller number, a
+single strange response would take the hosts down."""
 DRAIN_S = 5.0
-"""How long a stopping agent keeps reporting results. Orders without a reported result are sent
-again, to the agent's successor."""
+"""The seconds for which a stopping agent still reports results. The service sends orders without a
+reported result again, to the agent's successor."""
 
 
 class ServiceApi(Protocol):
-    """The service's protocol for agents. Each call ends in time, or raises a refusal.
+    """The service's API for agents. Each call ends in time, or raises an error.
 
     See :class:`innkeeper.clients.agents.AgentApi`.
     """
@@ -49,10 +49,10 @@ class ServiceApi(Protocol):
 
 
 def backoff_s(attempt: int, name: str) -> float:
-    """Return the pause after the ``attempt``-th consecutive failure, counted from 0.
+    """Return the seconds to wait after a failure. ``attempt`` counts consecutive failures from 0.
 
-    The jitter depends on the agent's name, so that agents that lost the same service do not all
-    retry at the same moment.
+    The pause depends on the agent's name, so that not all agents of a service retry at the same
+    moment.
     """
     spread = 0.75 + (zlib.crc32(f"{name}/{attempt}".encode()) % 1000) / 2000
     pause_s: float = min(RETRY_MAX_S, RETRY_FIRST_S * 2 ** min(attempt, 10)) * spread
@@ -60,7 +60,7 @@ def backoff_s(attempt: int, name: str) -> float:
 
 
 class AgentLoop:
-    """One agent with its hosts: three threads, and a pool of threads that execute orders."""
+    """Runs one agent, with three threads and a pool of threads that execute orders."""
 
     def __init__(
         self,
@@ -79,8 +79,8 @@ class AgentLoop:
         self._stop = stop
         self._executor = OrderExecutor(driver, threads)
         self._is_registered = threading.Event()
-        # While the agent stops: idle means that no order runs any more, and over means that no
-        # result is reported any more.
+        # These events are set while the agent stops. Idle means that no order runs any more, and
+        # over means that no result is reported any more.
         self._is_idle = threading.Event()
         self._is_over = threading.Event()
         self._reporting = threading.Lock()
@@ -108,7 +108,7 @@ class AgentLoop:
         self._is_idle.set()
         threads["results"].join(DRAIN_S)
         self._is_over.set()
-        # A poll may still be open; closing the connections ends it.
+        # A poll may still be open, so close the connections to end the poll.
         self._service.close()
         self._driver.close()
 
@@ -130,7 +130,7 @@ class AgentLoop:
                 is_on = self._pause(name, attempt)
                 attempt += 1
             except Exception as error:
-                # A driver may fail in any way, and so may parsing a strange response.
+                # A driver or the parser of a response may fail with any error.
                 LOG.error("step_accident", step=name, exc_info=error)
                 self._crashes[name] = self._crashes.get(name, 0) + 1
                 is_on = self._pause(name, attempt)
@@ -145,9 +145,9 @@ class AgentLoop:
         return not end.wait(backoff_s(attempt, self._name))
 
     def _register(self) -> None:
-        # No result may be reported after the servers are listed and before the list is sent.
-        # Otherwise a server whose build was just reported would be missing from the list, and
-        # the service would consider it lost.
+        # No result may be reported between the listing of servers and the sending of the list.
+        # Otherwise, a server whose build was just reported would be missing from the list, and the
+        # service would consider the server lost.
         with self._reporting:
             hosts, servers = self._driver.hosts(), self._driver.servers()
             not_running = self._driver.not_running()
@@ -172,12 +172,12 @@ class AgentLoop:
     def _poll_work(self) -> bool:
         if not self._is_registered.is_set():
             self._register()
-        # After a crash there is no long poll, because heartbeats may resume only after a poll
-        # has succeeded.
+        # After a crash, do not use a long poll, because heartbeats resume only after a poll has
+        # succeeded.
         wait_s = 0.0 if self._crashes.get("work") else self._poll_s
         orders = self._service.take_work(self._agent_id, self._after, wait_s)
         self._executor.submit(order_of(each) for each in orders)
-        # Polling after the newest order keeps the service from sending running orders again at
+        # With the number of the newest order, the service does not send running orders again at
         # once. An empty response resets the number, because an order with a lower number may be
         # committed later.
         self._after = max((each["id"] for each in orders), default=0)
@@ -201,7 +201,7 @@ class AgentLoop:
         try:
             self._service.report_results(self._agent_id, results)
         except (Invalid, TooLarge) as refusal:
-            # A refused result must not hold up the others, so they are reported one by one.
+            # A rejected result must not hold up other results, so report the results one by one.
             if len(results) == 1:
                 order = results[0]["order_id"]
                 LOG.error("result_dropped", order=order, reason=refusal.message)

@@ -15,8 +15,8 @@ from innkeeper.terminal.arguments import http_url, names, whole
 HOSTS_MAX = 1_000_000
 NAME_MAX = 200
 SECONDS_MAX = 366 * 24 * 3600
-# The forms of names that the service accepts. It would reject reports with other names, and nobody
-# would notice.
+# The forms of names that the service accepts. Check names at the start, because a rejected report
+# would not be noticed.
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*")
 ZONE = re.compile(r"[^:\s\x00-\x1f]{1,255}")
 TRAIT = re.compile(r"[A-Z0-9_]{1,255}")
@@ -125,7 +125,7 @@ def _name(text: str) -> str:
 
 
 def _prefix(text: str) -> str:
-    # Validated with the longest number that may follow.
+    # Validate the prefix with the longest number that may follow it.
     _name(f"{text}{HOSTS_MAX}")
     return text
 

@@ -1,6 +1,6 @@
 """Builds an agent's host reports, and splits lists to the sizes that the service accepts.
 
-Always true: a part exceeds the size limit only if it is a single item that is too large.
+Always true: a part exceeds the size limit only if it consists of a single item that is too large.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from innkeeper.entrypoints.agent.drivers.driver import HostFacts
 HOSTS_MAX = 500
 """The service's limit for one report."""
 BYTES_MAX = 800_000
-"""Less than the service's limit for bodies, because the list is only a part of the body."""
+"""This is less than the service's limit for bodies, because the list is only a part of the body."""
 
 
 def split(bodies: Iterable[Mapping[str, Any]], most: int) -> Iterator[list[Mapping[str, Any]]]:
-    """Split a list, in its order, into parts of at most ``most`` items and BYTES_MAX bytes."""
+    """Split a list into parts of at most ``most`` items and ``BYTES_MAX`` bytes, in its order."""
     part: list[Mapping[str, Any]] = []
     size = 0
     for body in bodies:
-        # One more for the comma after the item.
+        # Add one for the comma after the item.
         length = len(msgspec.json.encode(body)) + 1
         if part and (len(part) >= most or size + length > BYTES_MAX):
             yield part
@@ -39,7 +39,9 @@ def parts(
     servers: Mapping[str, Sequence[str]] | None,
     not_running: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Iterator[list[Mapping[str, Any]]]:
-    """Yield the reports of all hosts, with the servers on each host if ``servers`` is given.
+    """Yield the reports of all hosts.
+
+    If ``servers`` is given, they contain the servers on each host.
 
     ``not_running`` has, for each host, the power states of the servers that are not running.
     """
@@ -57,7 +59,10 @@ def parts(
 def host_body(
     facts: HostFacts, servers: Sequence[str] | None, not_running: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
-    """Return one host in the form of the protocol, without facts that the driver lacks."""
+    """Return one host in the form of the protocol.
+
+    Facts that the driver does not report are omitted.
+    """
     body: dict[str, Any] = {
         "name": facts.name,
         "inventories": {name: dict(has) for name, has in facts.inventories.items()},

@@ -1,4 +1,4 @@
-"""The agent's composition root: builds the login, the driver and the loop from the options."""
+"""The agent's composition root. It builds the login, the driver and the loop from the options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOCK_FILE = "lock"
 
 
 def run(options: Mapping[str, Any]) -> int:
-    """Run an agent until it is asked to stop; returns the exit status."""
+    """Run an agent until it is asked to stop. Returns the exit status."""
     parent = options["with_parent"]
     if is_orphan(parent):
         return 0
@@ -39,7 +39,7 @@ def run(options: Mapping[str, Any]) -> int:
             options["cert_file"],
             options["key_file"],
         )
-        # The file stays open, and so locked, until the agent ends.
+        # The file stays open until the agent ends, so that it stays locked.
         lock = _take_lock(state_dir)
     except Invalid as refusal:
         return report_failure("agent", refusal.message)
@@ -61,7 +61,7 @@ def run(options: Mapping[str, Any]) -> int:
 
 
 def _stop_event(parent: int | None) -> threading.Event:
-    """Return an event that is set on the first signal to stop, or when the parent ends."""
+    """Return an event that is set at the first signal to stop, or when the parent process ends."""
     stop = threading.Event()
     signals = Signals()
 
@@ -87,7 +87,10 @@ def _login(options: Mapping[str, Any]) -> TokenSource:
 
 
 def _take_lock(state_dir: Path) -> IO[str]:
-    """Lock the state folder: two agents with the same state would contradict each other."""
+    """Lock the state folder, because two agents with the same state would contradict each other.
+
+    Raises :class:`Invalid` if another agent has locked the folder.
+    """
     state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = state_dir / LOCK_FILE
     path.touch(mode=0o600)

@@ -1,9 +1,10 @@
-"""Executes orders: in parallel for different servers, in sequence for one server.
+"""Executes orders.
 
-Orders that interrupt do not wait for the server's other orders.
+Orders for different servers run in parallel, and orders for one server in sequence. An order that
+interrupts others runs at once.
 
-Always true: an order is not started again while it runs or while its result is pending, however
-often the service sends it. A result is kept until the service has accepted or refused it.
+Always true: if the service sends an order again while the order runs or its result is pending, the
+order is not started again. A result is kept until the service has accepted or rejected it.
 
 May be false: that an order is executed only once. After a lost response or a crash of the agent,
 the service sends the order again, and the agent executes it again. So drivers are idempotent.
@@ -28,12 +29,12 @@ FAULT_MAX = 4000
 
 
 class OrderExecutor:
-    """Threads that execute orders, and the results that are not reported yet."""
+    """Executes orders in threads, and keeps the results that are not reported yet."""
 
     def __init__(self, driver: Driver, threads: int) -> None:
         self._driver = driver
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="work")
-        # Reentrant, because the callback of an order that has already ended runs in the
+        # The lock is reentrant, because the callback of an order that has already ended runs in the
         # submitting thread.
         self._lock = threading.RLock()
         self._known: set[int] = set()
@@ -43,7 +44,7 @@ class OrderExecutor:
         self._is_closed = False
 
     def submit(self, orders: Iterable[Order]) -> int:
-        """Accept the orders that are not known yet; returns their number."""
+        """Accept the orders that are not known yet, and return the number of accepted orders."""
         accepted = 0
         with self._lock:
             for order in orders:
@@ -65,9 +66,9 @@ class OrderExecutor:
         future.add_done_callback(partial(done, order))
 
     def _finish(self, order: Order, future: Future[None]) -> None:
-        """Store the result, and start the server's next order."""
+        """Store the result of an order, and start the server's next order."""
         if future.cancelled():
-            # The agent is stopping; its successor gets the order again.
+            # The agent is stopping, and its successor gets the order again.
             return
         with self._lock:
             self._store_result(order, future)
@@ -101,7 +102,7 @@ class OrderExecutor:
                 self._known.discard(each["order_id"])
 
     def drop(self, result: Mapping[str, Any]) -> None:
-        """Forget a result that the service refuses; its order is not started again."""
+        """Forget a result that the service has rejected. The order is not started again."""
         with self._lock:
             del self._results[result["order_id"]]
 
@@ -110,14 +111,14 @@ class OrderExecutor:
         self._has_results.wait(timeout_s)
 
     def close(self) -> None:
-        """Start no more orders, and wait for those that run."""
+        """Start no more orders, and wait for running orders."""
         with self._lock:
             self._is_closed = True
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 def carry_out(driver: Driver, order: Order) -> None:
-    """Have the driver execute an order. Raises :class:`DriverFailed`."""
+    """Let the driver execute an order. Raises :class:`DriverFailed` if the driver fails."""
     if order.kind == OrderKind.BUILD:
         driver.build(order)
     elif order.kind == OrderKind.DESTROY:
@@ -133,7 +134,10 @@ def carry_out(driver: Driver, order: Order) -> None:
 
 
 def result_of(order: Order, error: BaseException | None) -> dict[str, Any]:
-    """Return the result to report. An unexpected error fails the order, not the agent."""
+    """Return the result of an order to report.
+
+    After an unexpected error, the order counts as failed.
+    """
     result: dict[str, Any] = {"order_id": order.order_id, "ok": error is None}
     if isinstance(error, DriverFailed):
         # The protocol accepts neither NULs nor invalid Unicode.
@@ -146,5 +150,5 @@ def result_of(order: Order, error: BaseException | None) -> dict[str, Any]:
 
 
 def order_of(body: dict[str, Any]) -> Order:
-    """Read an order as the service sends it."""
+    """Convert a JSON order of the service to an :class:`Order`."""
     return Order(body["id"], body["kind"], body["host"], body["server_id"], body["body"])

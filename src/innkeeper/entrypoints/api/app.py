@@ -91,9 +91,9 @@ def _traced(endpoint: Handler, template: str, tracing: Tracer | None) -> Handler
 
 
 def _unknown(site: Site, apis: Mapping[str, Api], mounts: Mapping[str, str]) -> Handler:
-    """Return the handler of unknown paths.
+    """Return the handler that answers requests for unknown paths.
 
-    If the path is below the prefix of an API, the error has that API's form.
+    If the path begins with the prefix of an API, the error has the form of this API.
     """
     endpoints = {name: RouteEndpoint(site, api, mounts[name], "") for name, api in apis.items()}
 
@@ -125,7 +125,10 @@ def _add_others(
         return AsgiResponse(HTTPStatus.OK, b"ok", {}, TEXT)
 
     async def readiness() -> AsgiResponse:
-        """Answer 200 if decisions can be made and the database answers, and 503 otherwise."""
+        """Answer 200 if the service can make decisions and the database answers.
+
+        Otherwise, answer 503.
+        """
         reason = is_ready()
         if reason is None:
             try:
@@ -138,7 +141,7 @@ def _add_others(
         return AsgiResponse(status, (reason or "ready").encode(), {}, TEXT)
 
     async def measurements() -> AsgiResponse:
-        """Return the metrics of all workers on this port, for Prometheus."""
+        """Return the metrics of all worker processes in the format of Prometheus."""
         of_workers = site.settings.serving.workers > 1
         text = await asyncio.to_thread(lambda: metrics.exposition(of_workers=of_workers))
         return AsgiResponse(HTTPStatus.OK, text, {}, CONTENT_TYPE_LATEST)

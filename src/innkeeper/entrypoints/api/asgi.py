@@ -1,7 +1,7 @@
 """Requests and responses of the ASGI application, and the table of its paths.
 
-Always true: header names are in lower case. If a header is repeated, the first value counts. A path
-finds the same handler with and without a slash at its end. A double slash counts as one slash.
+Always true: header names are in lower case. If a header is repeated, the first value counts. The
+table of paths ignores a slash at the end of a path, and treats a double slash as one slash.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from innkeeper.entrypoints.api.content_types import JSON
 from innkeeper.entrypoints.api.whole_answers import send_whole
 
 BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
-"""Statuses of answers without a body and without headers about a body."""
+"""Statuses whose answers have no body and no headers about a body."""
 
 
 class AsgiRequest:
-    """One HTTP request. ``params`` are the decoded values in the path, by name.
+    """One HTTP request. ``params`` has the values of the path's parameters, by name.
 
-    ``receive`` returns the events of the body. Source: the ASGI specification, version 3.
+    ``receive`` returns the events of the body. The ASGI specification, version 3, defines these
+    events.
     """
 
     __slots__ = ("headers", "method", "params", "receive", "scope")
@@ -32,7 +33,8 @@ class AsgiRequest:
         self.receive = receive
         self.params = params
         self.method: str = scope["method"]
-        # The first of repeated headers is entered last, and so overwrites the others.
+        # If a header is repeated, the first one is added last, so that its value overwrites the
+        # others.
         self.headers: Mapping[str, str] = {
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in reversed(scope["headers"])
@@ -81,7 +83,10 @@ Handler = Callable[[AsgiRequest], Awaitable[AsgiResponse]]
 
 @dataclass(slots=True)
 class _Node:
-    """A node of the tree of paths: a certain beginning of a path, with what can follow it."""
+    """A node of the tree of paths.
+
+    It stands for the first segments of a path. Its children stand for the possible next segments.
+    """
 
     by_name: dict[str, _Node] = field(default_factory=dict)
     parameter: _Node | None = None
@@ -96,7 +101,7 @@ class PathTable:
         self._root = _Node()
 
     def add(self, template: str, handler: Handler) -> None:
-        """Add a handler. A template such as ``/servers/{id}`` has the names of its parameters."""
+        """Add a handler. The template has parameters in braces, such as ``/servers/{id}``."""
         node, names = self._root, []
         for part in filter(None, template.split("/")):
             if part.startswith("{"):
@@ -113,7 +118,7 @@ class PathTable:
 
         Returns ``None`` if no template matches the path.
 
-        A name in a template takes precedence over a parameter at the same place.
+        A fixed segment of a template takes precedence over a parameter in the same position.
         """
         node, values = self._root, []
         for part in path.split("/"):
@@ -132,10 +137,10 @@ class PathTable:
 
 
 class Application:
-    """The ASGI application: it hands each request to the handler of its path.
+    """The ASGI application, which passes each request to the handler of the request's path.
 
-    ``unknown`` answers requests for all other paths. ``on_startup`` is called before the server
-    accepts its first request, and ``on_shutdown`` after the server's last request.
+    ``unknown`` answers requests for paths without a handler. ``on_startup`` is called before the
+    server accepts its first request, and ``on_shutdown`` after the server's last request.
     """
 
     def __init__(
@@ -157,8 +162,8 @@ class Application:
             found = self._paths.find(scope["path"])
             handler, params = found or (self._unknown, {})
             response = await handler(AsgiRequest(scope, receive, params))
-            # Remove it from the scope: the two refer to each other, so that only the garbage
-            # collector could free them.
+            # Break the reference cycle between this object and the scope. Otherwise, only the
+            # garbage collector could free both.
             cycle = scope.pop(ARRIVING, None)
             # If another layer has wrapped ``send``, this layer must see the answer.
             is_direct = cycle is not None and getattr(send, "__self__", None) is cycle
@@ -169,7 +174,7 @@ class Application:
         elif kind == "lifespan":
             await self._live(receive, send)
         else:
-            # No path speaks the protocol WebSocket.
+            # No path supports WebSocket.
             await send({"type": "websocket.close"})
 
     async def _live(self, receive: Any, send: Any) -> None:

@@ -1,8 +1,8 @@
 """Authentication in the ``none`` mode of identity.
 
-The token itself names the caller: ``USER`` or ``USER:PROJECT``. The user ``admin`` has the role
-``admin``. The headers ``x-roles`` (comma-separated) and ``x-project-id`` override roles and
-project. This is OpenStack's noauth2 convention for development and tests; it protects nothing.
+The token is the name of the caller, as ``USER`` or ``USER:PROJECT``. The user ``admin`` has the
+role ``admin``. The headers ``x-roles`` (comma-separated) and ``x-project-id`` override roles and
+project. This is OpenStack's noauth2 convention for development and tests. It protects nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Authentication of zone parents by hop tokens, in every mode of identity.
 
-A hop token is a zone parent's signature of one request. Always true: a token is valid for one
-method, path, query and body. For requests that write, the id of a token is accepted once. A zone
-parent reaches the routes for servers and plans, and no others.
+A zone parent is another zone that may use this zone. A hop token is a zone parent's signature of
+one request. Always true: a token is valid for one method, path, query and body. If a request
+writes, its token is accepted only once. A zone parent can only use the routes for servers and
+plans.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ BUILD = ("POST", SERVERS)
 """The route whose handler marks the token's id as used, in the transaction that boots the
 servers."""
 WITHOUT_IDS = frozenset({SELECT, BUILD})
-"""The routes whose answers to zone parents are large, but contain no ids of projects and users."""
+"""The routes whose answers to zone parents contain no ids of projects and users. These answers are
+large, so they are not searched for ids."""
 
 IDS = frozenset({"tenant_id", "project_id", "user_id"})
 """The JSON keys whose values are ids with the prefix of a zone parent."""
@@ -113,14 +115,19 @@ class ZonesAuthenticator:
             before = self._forgotten
             found = await self._engine.read(lambda tx: parents.known(tx, name, self._box))
             if before == self._forgotten:
-                # Keep the parent only if the cache was not cleared since the read: the parent may
+                # If the cache was cleared during the read, do not keep the parent, because it may
                 # have changed.
                 self._known[name] = found, now + self._remember
         return found
 
 
 def check_target(context: RequestContext, route: Route, method: str, target: str) -> None:
-    """Raise an error unless a hop token is for this route and for the requested target."""
+    """Check that a hop token matches the request, and that zone parents may use the route.
+
+    ``target`` is the requested path with its query. Raises :class:`Unauthenticated` if the token is
+    for another method or target. Raises :class:`Forbidden` if the route is not for zone parents, or
+    the project is missing.
+    """
     hop = context.hop
     assert hop is not None, "the caller is a zone parent"
     if method != hop.method or not hops.is_for(target, hop.target):
@@ -134,10 +141,12 @@ def check_target(context: RequestContext, route: Route, method: str, target: str
 
 
 async def check_body(hop: Hop, route: Route, body: bytes, engine: Engine) -> None:
-    """Raise :class:`Unauthenticated` unless a hop token is for this body, and was not used yet.
+    """Check that a hop token is for this body, and mark the token as used.
 
-    This function also marks the token as used, in a commit of its own. To save this commit, the
-    handler of ``BUILD`` marks the token in the commit of its boots.
+    Raises :class:`Unauthenticated` if the token is for another body, or was already used.
+
+    Tokens of requests that only read are not marked. The mark is a separate commit, except for the
+    route ``BUILD``, whose handler marks the token in the transaction that boots the servers.
     """
     if not hmac.compare_digest(hops.digest_of(body), hop.body_digest):
         raise Unauthenticated(hops.REFUSED)
@@ -161,12 +170,12 @@ def remove_prefix(body: Any, prefix: str) -> None:
 
 
 def has_ids(route: Route) -> bool:
-    """Return whether answers of a route to zone parents may have ids of projects and users."""
+    """Return whether a route's answers to zone parents may contain ids of projects and users."""
     return (route.method, route.path) not in WITHOUT_IDS
 
 
 def without_prefix(body: bytes, prefix: str) -> bytes:
-    """Return a JSON answer in which :func:`remove_prefix` has changed the ids."""
+    """Return a JSON body without the zone parent's prefix in the ids of projects and users."""
     try:
         found = msgspec.json.decode(body)
     except msgspec.MsgspecError:

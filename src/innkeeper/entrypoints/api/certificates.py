@@ -43,7 +43,8 @@ class Certificates:
             if mark == self._mark:
                 return False
             self._mark = mark
-            # Load into a new context first: a mismatched key must not break the current context.
+            # Load into a new context first, because a mismatched key must not break the current
+            # context.
             _loaded(self._cert, self._key)
             _load(self.context, self._cert, self._key)
         except OSError as error:
@@ -84,8 +85,8 @@ def scheme(serving: Serving) -> str:
 def certified(serving: Serving, address: str) -> str:
     """Return the address of the service for programs on this machine.
 
-    With TLS, this is the public URL if it is set, because the certificate names the host of the
-    public URL.
+    If the service uses TLS and has a public URL, the address is the public URL, because the
+    certificate names the host of the public URL.
     """
     if serving.tls_cert is None or serving.public_url is None:
         return address

@@ -38,12 +38,13 @@ GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 """The interim answer to a client that waits before it sends its body."""
 ARRIVING = "innkeeper.arriving"
 """The key in the ASGI scope for the uvicorn object that receives the request and sends the answer.
-The ``more_body`` of this object is true while a part of the body is missing."""
+While a part of the body is missing, its ``more_body`` is true."""
 SEPARATORS = len(b": \r\n")
 CLIENT = "innkeeper.client_connection"
 """The key in the ASGI scope for the client's connection."""
 LISTENING_S = 0.05
-"""When a client times out, the server reads data that has already arrived, for this long."""
+"""When a client times out, the server still reads data that has already arrived, for this number of
+seconds."""
 
 
 class HeadTooLarge(Exception):
@@ -51,7 +52,7 @@ class HeadTooLarge(Exception):
 
 
 class PatientConfig(uvicorn.Config):
-    """The server's configuration, with the limits on clients."""
+    """The server's configuration with the limits on clients."""
 
     def __init__(
         self, app: Any, client_timeout_s: float, connections_max: int, **more: Any
@@ -64,7 +65,8 @@ class PatientConfig(uvicorn.Config):
 def affordable(connections_max: int) -> int:
     """Raise the soft limit on file descriptors, and return the number of connections to allow.
 
-    Some descriptors are kept free, because the database and the logs need them, too.
+    The database, the logs and rejected connections need descriptors, too, so some are kept free for
+    them.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = connections_max + REFUSED_MAX + FILES_KEPT
@@ -79,7 +81,7 @@ def affordable(connections_max: int) -> int:
 
 
 async def refuse_connection(_scope: Any, _receive: Any, send: Any) -> None:
-    """Answer a request on a connection over the limit with a 503."""
+    """Answer a request with a 503, because there are too many connections."""
     headers = [
         (b"content-type", b"text/plain; charset=utf-8"),
         (b"content-length", str(len(TOO_MANY)).encode()),
@@ -93,7 +95,7 @@ async def refuse_connection(_scope: Any, _receive: Any, send: Any) -> None:
 class Connection(HttpToolsProtocol):
     """A connection that counts the bytes that the parser has buffered, and limits the client.
 
-    The count begins anew with each complete head or part of a body.
+    Each complete head or part of a body resets the count.
     """
 
     def __init__(
@@ -116,8 +118,8 @@ class Connection(HttpToolsProtocol):
         """Start the timeout for the first request."""
         super().connection_made(transport)
         if len(self.connections) > self._connections_max + REFUSED_MAX:
-            # Close the connection at once. To answer it, the server would have to wait for a
-            # request, and the connection would use a file descriptor until then.
+            # Close the connection at once. To send a 503, the server would have to wait for a
+            # request. Until then, the connection would use a file descriptor.
             transport.abort()
             return
         self._is_over_limit = self._are_too_many()
@@ -158,8 +160,7 @@ class Connection(HttpToolsProtocol):
             raise HeadTooLarge
         self._note_progress()
         if self._is_over_limit and self._are_too_many():
-            # Too many connections are open, and this one is the newest. Answer with a 503, and
-            # close it.
+            # Too many connections are open. Answer the newest of them with a 503, and close it.
             self.app = refuse_connection
         self.scope[CLIENT] = self._client  # type: ignore[literal-required]
         super().on_headers_complete()
@@ -171,7 +172,7 @@ class Connection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_chunk_header(self) -> None:
-        """Note progress in a chunked body."""
+        """Reset the timeout and the count of buffered bytes."""
         self._note_progress()
 
     def on_message_complete(self) -> None:
@@ -181,7 +182,8 @@ class Connection(HttpToolsProtocol):
     def timeout_keep_alive_handler(self) -> None:
         """Close an idle connection, after one last read."""
         # When the process resumes after a pause, its timers run before its reads. Without this
-        # delay, a request that arrived during the pause would be dropped unread.
+        # delay, the connection would be closed before a request that arrived during the pause was
+        # read.
         self.timeout_keep_alive_task = self.loop.call_later(
             LISTENING_S, super().timeout_keep_alive_handler
         )
@@ -220,7 +222,7 @@ class Joining(asyncio.Transport):
     """A transport that sends the head of an answer together with the first part of the body.
 
     A separate packet for the head would double the cost. The transport has no reference to the
-    answer, because only the garbage collector could free the resulting cycle.
+    answer, because only the garbage collector can free reference cycles.
     """
 
     __slots__ = ("_head", "_is_begun", "_loop", "_transport")
@@ -232,7 +234,7 @@ class Joining(asyncio.Transport):
         self._is_begun = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send data, but keep the head of an answer until the first part of its body is written."""
+        """Send data. The head of an answer is kept until the first part of the body follows."""
         if self._head:
             data, self._head = self._head + data, b""
         elif not self._is_begun and data != GO_ON:
@@ -244,7 +246,7 @@ class Joining(asyncio.Transport):
         self._transport.write(data)
 
     def write_whole(self, data: bytes) -> None:
-        """Send an answer with its head and its whole body, as the first data."""
+        """Send a whole answer, with its head and body."""
         self._is_begun = True
         self._transport.write(data)
 

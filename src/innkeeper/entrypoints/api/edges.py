@@ -1,4 +1,4 @@
-"""These functions make edges, for all APIs. An edge has a microversion's changes to a route."""
+"""These functions make edges for all APIs. An edge is a microversion's change to a route."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Routes = tuple[tuple[str, str], ...]
 Up = Callable[[Call], None]
 Down = Callable[[Answer, Call], None]
 Before = Callable[[Schema], Schema]
-"""A function that makes a version's schema from the schema of the next version."""
+"""A function that converts the schema of a version to the schema of the version before it."""
 
 ANYTHING = query({}, is_closed=False)
 
@@ -27,12 +27,12 @@ def edges(
     up: Up | None = None,
     down: Down | None = None,
 ) -> tuple[Edge, ...]:
-    """Return one edge for each of these routes. All edges have the same changes."""
+    """Return an edge with these changes for each of the routes."""
     return tuple(Edge(method, path, body_before, query_before, up, down) for method, path in routes)
 
 
 def parameters_without(*names: str) -> Before:
-    """Return a function that removes these parameters from a query's schema."""
+    """Return a function that removes these parameters from the schema of a query."""
 
     def before(schema: Schema) -> Schema:
         known = schema["properties"]
@@ -44,17 +44,17 @@ def parameters_without(*names: str) -> Before:
 
 
 def body_without(wrapper: str, *names: str) -> Before:
-    """Return a function that removes these keys under ``wrapper`` from a body's schema."""
+    """Return a function that removes keys of the object ``wrapper`` from a body's schema."""
     return lambda schema: with_inner(schema, wrapper, {}, names)
 
 
 def body_with(wrapper: str, **others: Schema) -> Before:
-    """Return a function that replaces these keys under ``wrapper`` in a body's schema."""
+    """Return a function that adds or replaces keys of the object ``wrapper`` in a body's schema."""
     return lambda schema: with_inner(schema, wrapper, others)
 
 
 def ignoring(*names: str) -> Up:
-    """Return an upgrade that removes query parameters, because older versions ignored them."""
+    """Return an upgrade that removes query parameters, which older versions ignored."""
 
     def up(call: Call) -> None:
         for name in names:
@@ -64,7 +64,10 @@ def ignoring(*names: str) -> Up:
 
 
 def resources(many: str, one: str) -> Callable[[Answer], list[Any]]:
-    """Return a function that finds an answer's resources: a list of them, or a single one."""
+    """Return a function that returns the list of resources in an answer.
+
+    A body has either a list with the key ``many``, or a single resource with the key ``one``.
+    """
 
     def found(answer: Answer) -> list[Any]:
         body = answer.body
@@ -74,7 +77,7 @@ def resources(many: str, one: str) -> Callable[[Answer], list[Any]]:
 
 
 def whole(answer: Answer) -> list[Any]:
-    """Return the whole body of an answer as its only resource."""
+    """Return a list of one resource, which is the whole body of the answer."""
     return [answer.body]
 
 

@@ -1,6 +1,6 @@
 """The steps of a request: id, token, version, route, policy, body, handler, answer.
 
-The order is part of the contract. Without a token, a client learns nothing about paths. Without
+The order of these steps matters. Without a token, a client learns nothing about paths. Without
 permission, a client learns nothing about bodies.
 """
 
@@ -63,8 +63,8 @@ class RouteEndpoint:
             method: max(self._largest(each) for each in routes)
             for method, routes in self._routes.items()
         }
-        # An open route ignores the token, so that clients can always read version documents.
-        # An unknown method of an open path gets a 405, whatever the token.
+        # An open route ignores the token, so that clients can always read version documents. An
+        # unknown method of an open path gets a 405, even if the token is invalid.
         self._open_methods = {
             method
             for method, routes in self._routes.items()
@@ -120,7 +120,7 @@ class RouteEndpoint:
         return response
 
     async def _carry_out(self, request: AsgiRequest, request_id: str) -> tuple[Answer, Version]:
-        # Check the origin first, because even a 401 contains the address.
+        # Find the address first, because even a 401 contains it.
         origin = self._origin(request)
         context = await self._authenticate(request, request_id)
         callers.enter(self._caller(context, request.scope.get(CLIENT)))
@@ -177,7 +177,10 @@ class RouteEndpoint:
         return answer, version
 
     async def answer_forwarded(self, forwarded: ForwardedCall, client: ClientConnection) -> Answer:
-        """Carry out a call that another process has checked. An exception becomes an answer."""
+        """Carry out a call that another process has checked.
+
+        An exception becomes an error answer.
+        """
         version = leader_calls.version_of(forwarded)
         try:
             route = self._route_at(forwarded.method, version)
@@ -195,7 +198,10 @@ class RouteEndpoint:
             return self._error_answer(error, request_id, version, accept)
 
     async def _through_door(self, call: Call) -> Answer | None:
-        """Return the answer of pods, or ``None`` if this service must answer the request itself."""
+        """Forward a call to pods (clouds behind this service), and return their answer.
+
+        Returns ``None`` if this service must answer the call itself.
+        """
         if self.site.door is None:
             return None
         kind = door_forwarding.kind_of(call.route.path)
@@ -216,8 +222,8 @@ class RouteEndpoint:
         return checks
 
     def _caller(self, context: RequestContext, client: ClientConnection | None) -> Caller:
-        # A zone parent's request is carried out even if the connection ends, because the parent may
-        # already have done its own part.
+        # Carry out a zone parent's request even if its connection ends, because the parent may
+        # already have carried out its own part.
         must_finish = context.hop is not None
         return Caller(callers.group_of(context), None if must_finish else client)
 
@@ -232,8 +238,7 @@ class RouteEndpoint:
 
     def _demand_project(self, context: RequestContext) -> None:
         has_project = context.project_id is not None or context.agent_identity is not None
-        # A zone parent needs no project here. ``auth_zones`` checks which routes it may use without
-        # one.
+        # Do not check the project of a zone parent here, because ``auth_zones`` checks it.
         has_project = has_project or context.hop is not None
         if not self.api.needs_project or context.is_admin or has_project:
             return
@@ -241,8 +246,8 @@ class RouteEndpoint:
 
     def _route(self, method: str, version: Version, raw_path: bytes) -> Route:
         plain = raw_path.replace(b"%2F", b"/").replace(b"%2f", b"/")
-        # The table of paths treats "/x//y" and "/x/" as "/x/y" and "/x". A double slash may come
-        # from an empty id, and "y" would then be mistaken for the id.
+        # The table of paths treats "/x//y" and "/x/" as "/x/y" and "/x". If the id in a path is
+        # empty, the path has a double slash, and "y" would be mistaken for the id.
         is_other_path = b"//" in plain or (self.api.has_exact_slashes and plain.endswith(b"/"))
         if self.path and is_other_path:
             raise NotFound(UNKNOWN_PATH)
@@ -265,7 +270,7 @@ class RouteEndpoint:
         raise NotFound(UNKNOWN_PATH)
 
     async def _prepare(self, request: AsgiRequest, checks: Checks, call: Call) -> None:
-        """Fill ``call.body`` and upgrade the call to the newest version."""
+        """Read the body, and upgrade the call to the newest version of the API."""
         try:
             is_ready = await self._read_body(request, checks, call)
             if not is_ready:
@@ -278,7 +283,7 @@ class RouteEndpoint:
             raise
 
     async def _read_body(self, request: AsgiRequest, checks: Checks, call: Call) -> bool:
-        """Fill ``call.body``, and return whether the body already has the newest form."""
+        """Set ``call.body``, and return whether the body needs no upgrade to the newest version."""
         route, timeout_s = call.route, self._setting.client_timeout_s
         if route.takes_stream:
             call.body = unpacking.parts(request, timeout_s)
@@ -301,7 +306,7 @@ class RouteEndpoint:
         return False
 
     async def _read(self, request: AsgiRequest, call: Call) -> bytes:
-        """Return the body. It is read only once."""
+        """Read the body of a request, or return the body that was read before."""
         if call.raw_body is not None:
             return call.raw_body
         route, timeout_s = call.route, self._setting.client_timeout_s
@@ -314,7 +319,7 @@ class RouteEndpoint:
         return body
 
     def _largest(self, route: Route) -> int:
-        """Return the size of the largest body that a route accepts."""
+        """Return the maximum size of a route's body in bytes."""
         most = self._setting.body_bytes_max
         return min(most, route.body_bytes_max or most)
 

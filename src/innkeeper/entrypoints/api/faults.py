@@ -1,4 +1,4 @@
-"""Converts errors to HTTP: their statuses, and their form in each API.
+"""Converts errors to HTTP statuses and to the form of each API.
 
 Always true: the answer to an unexpected error contains only a generic message and the request's id.
 Every error that is not a :class:`Refusal` is unexpected.
@@ -17,7 +17,7 @@ from innkeeper.domain import errors
 
 _ENCODER = msgspec.json.Encoder()
 UNKNOWN_PATH = "The resource could not be found."
-"""The message for paths that no route has."""
+"""The message for unknown paths."""
 
 
 class HttpRefusal(errors.Refusal):
@@ -57,12 +57,15 @@ STATUSES: tuple[tuple[type[errors.Refusal], int], ...] = (
     (errors.PluginFailed, 503),
     (errors.Unavailable, 503),
 )
-"""Pairs of a class of errors, and the status of this class and its subclasses."""
+"""Pairs of an error class and its status. Subclasses have the same status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error, independent of any API's form. ``details`` are for programs."""
+    """An error of a request, in a form that does not depend on the API.
+
+    Programs read ``details``.
+    """
 
     status: int
     message: str

@@ -1,7 +1,7 @@
-"""Forwards requests for servers that are in child zones.
+"""Forwards requests for servers that are in zones below this zone.
 
-Always true: the caller's rights are checked here first. For a server of another project, the answer
-is the same as for a missing server.
+Always true: the caller's rights are checked before a request is forwarded. A server of another
+project gets the same answer as a missing server.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ VERSION = "/v2.1"
 
 
 async def forwarded(call: Call, target: str, raw_body: bytes) -> Answer | None:
-    """Return the answer of the zone below this one that has the server.
+    """Forward a request for a server in a zone below this zone, and return the answer.
 
-    Returns ``None`` if no such zone has it, or if the caller may not access the server.
+    Returns ``None`` if no such zone has the server, or if the caller may not access it.
 
-    ``target`` is the path with the query, as the client sent them, without the prefix of the API.
+    ``target`` has the client's path and query, without the prefix of the API.
     """
     neighbours = call.site.neighbours
     assert neighbours is not None, "only zones with neighbours forward"

@@ -1,11 +1,11 @@
 """Forwards calls that write to the leader, after authentication, policy and validation.
 
-Always true: the process that received a request does all checks of the request. The leader does
-nothing but carry it out, with the same handler, and return the whole answer. So all writes of a
-database meet in one writer thread, and share its commits.
+Always true: the process that received a request does all checks of the request. The leader only
+carries out the request, with the same handler, and returns the whole answer. So the writes of all
+processes run in the leader's writer thread, where they share commits.
 
-If the leader did not answer a request, the request may have been carried out. If it is a boot, it
-is repeated. This is safe: the ids of the servers are chosen before the first attempt, and a
+If the leader did not answer a request, the request may have been carried out. In this case, a boot
+is repeated. This is safe, because the ids of the servers are chosen before the first attempt, and a
 repeated boot first looks up these ids. Any other request gets a 503, which says that the request
 may have been carried out.
 """
@@ -36,8 +36,8 @@ from innkeeper.entrypoints.api.versioned_checks import Checks
 
 KIND = "call"
 TOKEN = "x-auth-token"  # noqa: S105 - a header's name
-"""The header with the token. All other headers are forwarded; the leader does not authenticate the
-call again."""
+"""The header with the token. All other headers are forwarded, because the leader does not
+authenticate the call again."""
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -55,7 +55,7 @@ class ForwardedContext(msgspec.Struct, array_like=True, frozen=True):
 
 
 class ForwardedCall(msgspec.Struct, array_like=True, frozen=True):
-    """A :class:`Call` as plain data. ``template`` is the path of its route."""
+    """A :class:`Call` as plain data. ``template`` is the path of the call's route."""
 
     api: str
     template: str
@@ -91,9 +91,11 @@ decoded: Callable[[bytes], ForwardedCall] = _CALLS.decode
 async def forwarded(leadership: Leadership, call: Call) -> Answer | None:
     """Return the leader's answer to a call, or ``None`` if this process must carry it out.
 
-    If the leader does not answer a call with ids to look up, the call is sent again:
-    ``FORWARDS_MAX`` times in total. After that, this process must carry it out. Raises
-    :class:`Unanswered` if the leader does not answer a call without ids, or if the attempts take
+    Some calls are always carried out in this process, such as calls that only read.
+
+    If the leader does not answer a boot whose server ids are chosen, the boot is sent again, at
+    most ``FORWARDS_MAX`` times in total. After the last attempt, this process must carry it out.
+    Raises :class:`Unanswered` if the leader does not answer another call, or if the attempts take
     too long.
     """
     route = call.route
@@ -167,8 +169,8 @@ def _plain(call: Call) -> ForwardedCall:
 async def carried_out(checks: Checks, call: Call) -> Answer:
     """Run a call's handler.
 
-    Raises :class:`Unanswered` if a repeated call is refused. The outcome is unknown then, because a
-    suspended process may still carry out the first attempt.
+    Raises :class:`Unanswered` if a repeated call is rejected. In this case the outcome is unknown,
+    because a suspended process may still carry out the first attempt.
     """
     try:
         return await checks.handled(call)
@@ -179,7 +181,7 @@ async def carried_out(checks: Checks, call: Call) -> Answer:
 
 
 def call_of(forwarded: ForwardedCall, site: Site, api: Api, route: Route, mount: str) -> Call:
-    """Return a forwarded call as a :class:`Call`, whose body is not decoded yet."""
+    """Convert a forwarded call to a :class:`Call`, whose body is not decoded yet."""
     return Call(
         site=site,
         api=api,
@@ -238,8 +240,10 @@ Answerer = Callable[[ForwardedCall, ClientConnection], Awaitable[Answer]]
 def handler_of(answerers: Mapping[tuple[str, str], Answerer]) -> Handler:
     """Return the leader's handler of forwarded calls.
 
-    ``answerers`` has a function for each path, by the API's name and the path's template. The
-    leader may serve fewer APIs than the forwarding process, and then lacks some paths.
+    ``answerers`` has the function that carries out the calls of a path. The key is the name of the
+    API and the template of the path.
+
+    The handler raises :class:`NotServed` if the leader does not serve the path.
     """
 
     async def carry_out(payload: bytes, client: ClientConnection) -> bytes:

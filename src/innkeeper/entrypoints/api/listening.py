@@ -1,4 +1,4 @@
-"""The ASGI server: its port, its heartbeat and its shutdown."""
+"""The ASGI server, with its port, its heartbeat and its shutdown."""
 
 from __future__ import annotations
 
@@ -32,17 +32,16 @@ def address_of(host: str, port: int, scheme: str = "http") -> str:
 BACKLOG = 2048
 """Maximum number of connections that wait to be accepted."""
 KEPT_ALIVE_S = 8
-"""The seconds after which an idle connection is closed. A stock client that waits for something
-sends a request every five seconds. With the default of uvicorn, which is five seconds as well, the
-server could close a connection just when a request arrives.
-"""
+"""The seconds after which an idle connection is closed. Stock clients poll every five seconds. The
+default of uvicorn is also five seconds, so the server could close a connection just when a request
+arrives."""
 
 
 def bound(serving: Serving, *, is_shared: bool = False) -> socket.socket:
     """Return a socket that listens on the configured address.
 
-    With ``is_shared`` other processes can listen on the address, too. Raises :class:`OSError` for
-    an unusable address.
+    If ``is_shared`` is true, other processes can listen on the address, too. Raises
+    :class:`OSError` for an unusable address.
     """
     listener = _named(serving, is_shared=is_shared)
     # Listen at once. If two processes bind a port concurrently, only listen() fails for the second.
@@ -52,7 +51,9 @@ def bound(serving: Serving, *, is_shared: bool = False) -> socket.socket:
 
 
 def reserved(serving: Serving) -> socket.socket:
-    """Return a socket that reserves a port for several listeners, without listening itself.
+    """Return a socket that reserves a port for several listeners.
+
+    The socket itself does not listen.
 
     The kernel distributes connections over the listeners. Raises :class:`OSError` for an unusable
     address, or if another service uses the address.
@@ -111,7 +112,7 @@ BEAT_S = 1.0
 
 
 def no_beat() -> None:
-    """Do nothing. Used if nothing reads the heartbeat."""
+    """Do nothing, because nothing reads the heartbeat."""
 
 
 class _Server(uvicorn.Server):
@@ -139,7 +140,7 @@ class _Server(uvicorn.Server):
         self._next_beat = asyncio.get_running_loop().call_later(BEAT_S, self._beat)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # Called before the server waits for requests in progress.
+        # The server calls this method before it waits for requests in progress.
         self._on_stop()
         await super().shutdown(sockets)
 
@@ -147,8 +148,8 @@ class _Server(uvicorn.Server):
 class Listening:
     """A server on a bound port, which runs until a signal stops it.
 
-    The server calls ``on_stop`` when its shutdown begins, to end long polls. It calls ``on_beat``
-    every ``BEAT_S`` seconds. Other processes may listen on the same socket.
+    When the shutdown begins, the server calls ``on_stop``, which ends long polls. It calls
+    ``on_beat`` every ``BEAT_S`` seconds. Other processes may listen on the same socket.
     """
 
     def __init__(

@@ -23,10 +23,12 @@ class Load:
         self.body_bytes = 0
 
     def begin(self, headers: Mapping[str, str], serving: Serving, bytes_max: int) -> int:
-        """Count a request, and its body of at most ``bytes_max``. Return the counted bytes.
+        """Count a request and the bytes of its body, and return the counted bytes.
 
-        The caller must later pass the counted bytes to :meth:`end`. Raises :class:`Unavailable`,
-        and counts nothing, if the request would exceed a limit.
+        The caller must later pass the counted bytes to :meth:`end`. At most ``bytes_max`` are
+        counted.
+
+        Raises :class:`Unavailable` and counts nothing if the request would exceed a limit.
         """
         announced = _announced(headers, bytes_max)
         is_too_much = self.body_bytes + announced > serving.bodies_bytes_max
@@ -45,7 +47,7 @@ class Load:
 def _announced(headers: Mapping[str, str], bytes_max: int) -> int:
     """Return an upper bound on the bytes of the body that are kept in memory.
 
-    An image may be larger than ``bytes_max``, because it is not kept in memory as a whole.
+    This is at most ``bytes_max``, even for larger images, which are not kept in memory as a whole.
     """
     length = headers.get("content-length", "0")
     if length == "0" and "transfer-encoding" not in headers:

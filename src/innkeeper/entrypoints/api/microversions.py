@@ -1,12 +1,12 @@
-"""Upgrades requests to the newest microversion; downgrades answers to the requested version.
+"""Upgrades requests to the newest microversion, and downgrades answers to the requested version.
 
-Handlers know only the newest version. A room's ``versions/`` folder describes the older versions,
-in modules whose ``STEPS`` are in ascending order. If a microversion changed the resources of
-several modules, each of these modules has a step for it.
+Handlers know only the newest version. The folder ``versions/`` of an API describes the older
+versions, in modules whose ``STEPS`` are in ascending order. If a microversion changed the resources
+of several modules, each of these modules has a step for it.
 
-Always true: a request of version V is validated against the schemas of V. It then passes ``up`` of
-every step after V, in ascending order. Its answer passes ``down`` of the same steps, in descending
-order.
+Always true: a request of version V is validated against the schemas of V. Then the ``up`` functions
+of all steps after V change the request, in ascending order. The ``down`` functions of the same
+steps change its answer, in descending order.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ def spans(since: Version | None, until: Version | None, version: Version) -> boo
 
 
 SchemaBefore = Schema | Callable[[Schema], Schema]
-"""The schema before a version, or a function that makes that schema from the schema of the
-version."""
+"""The schema before a version, or a function that makes this older schema from the version's own
+schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Describes what one microversion changed on one route.
+    """Describes the changes of one microversion to one route.
 
     ``path`` is the route's template, or ``"*"`` for every route of the API. ``method`` may be
-    ``"*"``, too. If this version changed a schema, ``body_before`` or ``query_before`` has the
-    schema before this version. ``up`` upgrades a call from the previous version, and ``down``
-    downgrades an answer to the previous version. The classes of calls and answers are in
-    ``routing``, which imports this module.
+    ``"*"``, too. If the microversion changed a schema, ``body_before`` or ``query_before`` has the
+    schema before the change. ``up`` upgrades a call from the previous version, and ``down``
+    downgrades an answer to the previous version. Calls and answers have the type ``Any``, because
+    ``routing``, which defines them, imports this module.
     """
 
     method: str
@@ -59,7 +59,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Describes what one microversion changed about one resource.
+    """Describes the changes of one microversion to one resource.
 
     The summary is for the reference pages.
 
@@ -75,16 +75,16 @@ class Step:
 class VersionModule(Protocol):
     """A module in a ``versions/`` folder."""
 
-    # A read-only property, so that a module's tuple matches the protocol.
+    # The property is read-only, so that a module's tuple matches the protocol.
     @property
     def STEPS(self) -> Sequence[Step]:
-        """What each microversion changed about the module's resource, in ascending order."""
+        """The steps of the module's resource, in ascending order of their versions."""
 
 
 def merged(modules: Iterable[VersionModule]) -> tuple[Step, ...]:
     """Merge the steps of modules into one step per version, in ascending order.
 
-    A summary that several steps of a version repeat appears once.
+    If several steps of a version have the same summary, it appears once.
     """
     found: dict[Version, list[Step]] = {}
     for module in modules:
@@ -135,7 +135,7 @@ class VersionTable:
         assert all(self.oldest < version <= self.newest for version in versions)
 
     def requested(self, headers: Mapping[str, str]) -> Version:
-        """Return the version that a request names, or the oldest version if it names none.
+        """Return the version that a request names. The default is the oldest version.
 
         Raises :class:`HttpRefusal` with 400 for a malformed version, and with 406 for an
         unsupported one.

@@ -19,7 +19,7 @@ def pattern(path: str) -> re.Pattern[str]:
 
 
 def document(apis: Mapping[str, Api], mounts: Mapping[str, str]) -> dict[str, Any]:
-    """Describe every route at its newest version."""
+    """Return the OpenAPI document, which describes every route at its newest version."""
     paths: dict[str, dict[str, Any]] = {}
     for name, api in apis.items():
         for route in api.routes:

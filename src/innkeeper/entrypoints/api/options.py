@@ -1,4 +1,4 @@
-"""Options of a request, for older behavior that the newest body and query cannot express.
+"""Options of a request. They select older behavior that the newest version cannot express.
 
 A resource with options has a frozen dataclass in the module of its handlers, such as
 ``MoveOptions``. The defaults of its fields select the newest version's behavior. A microversion's
@@ -24,12 +24,12 @@ class Options:
         self._by_type: dict[type[Any], Any] = {}
 
     def of(self, kind: type[T]) -> T:
-        """Return the options of this type. A field that no step has set has its default."""
+        """Return the options of this type. A field that no upgrade has set has its default."""
         found: T | None = self._by_type.get(kind)
         return kind() if found is None else found
 
     def set(self, kind: type[T], **fields: Any) -> None:
-        """Set these fields of the options of this type, and keep the other fields."""
+        """Set fields of the options of this type, and keep all other fields."""
         now: Any = self.of(kind)
         self._by_type[kind] = replace(now, **fields)
 

@@ -29,7 +29,7 @@ Headers = dict[str, str]
 
 
 def opened(app: Any, serving: Serving, ids: IdSource) -> Any:
-    """Return the application, with CORS if the settings allow at least one origin."""
+    """Wrap an application to support CORS, if the settings allow at least one origin."""
     return Origins(app, serving, ids) if serving.cors_allowed_origins else app
 
 
@@ -110,7 +110,10 @@ def _raw(headers: Headers) -> list[tuple[bytes, bytes]]:
 
 
 def _adding(send: Any, headers: Headers) -> Any:
-    """Return a ``send`` that adds headers to the answer, and ``Origin`` to its ``Vary`` header."""
+    """Return a ``send`` function that adds these headers to the answer.
+
+    It also adds ``Origin`` to the header ``Vary``.
+    """
 
     async def send_more(message: Any) -> None:
         if message["type"] == "http.response.start":

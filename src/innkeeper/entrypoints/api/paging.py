@@ -1,4 +1,4 @@
-"""Pages of a list: their size, and the link to the next page."""
+"""The size of a list's pages, and the link to the next page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ the store."""
 
 
 def limit_of(call: Call) -> int:
-    """Return the page size: the smaller of the client's ``limit`` and ``page_size_max``."""
+    """Return the page size, which is the client's ``limit``, but at most ``page_size_max``."""
     size_max = call.site.settings.serving.page_size_max
     text = call.last("limit")
     if text is None:
@@ -28,7 +28,7 @@ def limit_of(call: Call) -> int:
 
 
 def next_query(call: Call, marker: str) -> str:
-    """Return the query of the next page: the current query, with ``marker`` as its marker."""
+    """Return the query of the next page, which is the current query with this marker."""
     pairs = [
         (name, value) for name, values in call.query.items() if name != "marker" for value in values
     ]
@@ -45,7 +45,7 @@ def next_link(
 ) -> dict[str, Any]:
     """Return ``{name}_links`` with a link to the next page, if ``found`` exceeds ``limit``.
 
-    ``address`` is the list's address, if it is not the path of the route.
+    ``address`` is the list's address, if it differs from the path of the route.
     """
     if not len(found) > limit > 0:
         return {}

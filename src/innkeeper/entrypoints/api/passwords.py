@@ -1,8 +1,8 @@
 """Password hashing, off the event loop and off the writer thread.
 
 Always true: at most ``THREADS`` hashes are computed concurrently. A hash takes memory and tens of
-milliseconds, and even clients without a token can cause one. Attempts for one user from one source
-run one at a time. Each attempt is counted before the next begins.
+milliseconds, and even clients without a token can cause one. Attempts to log in as one user from
+one source run one at a time, and each is counted before the next begins.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ FULL = "Too many logins are waiting. Please try again later."
 
 @dataclass(slots=True)
 class _Turn:
-    """The lock of equal attempts, and the number of tasks that hold the lock or wait for it."""
+    """A lock for login attempts as one user from one source.
+
+    ``users`` counts the tasks that use it.
+    """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0
@@ -49,7 +52,7 @@ class PasswordThreads:
 
     @asynccontextmanager
     async def turn(self, attempt: Hashable, source: str) -> AsyncIterator[None]:
-        """A context manager that waits until no other task in this process makes the same attempt.
+        """A context manager, inside of which only one task makes the same attempt at a time.
 
         Raises :class:`Unavailable` if too many attempts wait in total, or from ``source``.
         """

@@ -1,4 +1,4 @@
-"""Builds the object with which a process reaches the other processes of its database."""
+"""Builds the object with which a process reaches other processes that serve the same database."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def peer_of(
     draw: Callable[[int], bytes],
     clock: Clock,
 ) -> Peer | None:
-    """Return this process as a peer, or ``None`` if it must not or cannot forward writes.
+    """Return the object with which this process exchanges requests with other processes.
+
+    Returns ``None`` if the process must not or cannot forward writes.
 
     A process exchanges requests only with processes of the same ``version``. ``holder`` is the
     random id of this process.
@@ -61,15 +63,17 @@ def peer_of(
 
 
 def _warn_of_others(database: Database) -> None:
-    """Log a warning if another process uses this database, although the settings exclude this."""
+    """Log a warning if another process uses this database. The settings say that none does."""
     if another_leads(database):
-        LOG.warning("database_used_by_others", hint="Set database_is_shared = true everywhere.")
+        LOG.warning(
+            "database_used_by_others", hint="Set database_is_shared = true in all services."
+        )
 
 
 def _secret(
     database: Database, storing: Storing, draw: Callable[[int], bytes], now: datetime
 ) -> bytes | None:
-    """Return the secret with which the processes of a database authenticate each other.
+    """Return the secret with which processes that serve the same database authenticate each other.
 
     Returns ``None``, and logs the reason, if the key file of this machine cannot open the secret.
     """

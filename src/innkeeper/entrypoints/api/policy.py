@@ -1,6 +1,6 @@
 """Authorization by policy rules in oslo.policy's language, which operators can override.
 
-Always true: a rule that no room declares allows nothing, even if an override defines it.
+Always true: a rule that no API declares allows nothing, even if an override defines the rule.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from innkeeper.entrypoints.api.routing import Rule
 FALLBACK = "default"
 """The rule that the library applies in place of an unknown rule."""
 FILLED_IN = re.compile(r"%\([^()%]+\)s")
-"""A placeholder in a check, filled from the target."""
+"""A placeholder in a check, which stands for an attribute of the target."""
 VERDICTS_MAX = 65536
 """Maximum number of cached verdicts, which is far more than most clouds need."""
 
 
 class OsloPolicy:
-    """Evaluates one set of rules, and caches the verdicts.
+    """Evaluates a set of policy rules, and caches the results.
 
     Checks can use the caller's ``roles``, ``user_id``, ``project_id``, ``system_scope``,
     ``is_admin``, ``is_agent`` and ``is_zone_parent``, and the target's attributes that the handler
@@ -43,10 +43,10 @@ class OsloPolicy:
         new_defaults_only: bool = True,
         scopes_count: bool = True,
     ) -> None:
-        """Raise ``ValueError`` for unreadable or invalid overrides.
+        """Read the overrides, which replace both the default and the legacy default of a rule.
 
-        An override of an unknown rule is invalid, because the override would silently protect
-        nothing. An override replaces both the default and the legacy default of a rule.
+        Raises ``ValueError`` if the file cannot be read, or if an override is invalid. An override
+        of an unknown rule is invalid, because it would protect nothing.
         """
         conf = cfg.ConfigOpts()
         conf([], project="innkeeper", default_config_files=[])
@@ -154,7 +154,7 @@ def _is_check(check: str) -> bool:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """Rejects a mapping with a duplicate key, for which YAML would silently use the last value."""
+    """A YAML loader that rejects duplicate keys. Other loaders silently use the last value."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         if isinstance(node, yaml.MappingNode):

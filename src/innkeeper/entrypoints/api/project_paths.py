@@ -1,7 +1,7 @@
-"""The project id in paths of APIs such as Block Storage: ``/v3/{project_id}/volumes``.
+"""Handles the project id in paths such as ``/v3/{project_id}/volumes`` of Block Storage.
 
-Always true: the routes see paths without a project id. If the project id in the path differs from
-the project of the caller's token, the request is rejected.
+Always true: routes are matched with paths without a project id. If the project id in the path
+differs from the project of the caller's token, the request is rejected.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ KEY = "innkeeper.path_project"
 
 
 def without(app: Any, apis: Mapping[str, Api]) -> Any:
-    """Return the application, with project ids removed from the paths of these APIs, by prefix."""
+    """Wrap an application, so that project ids are removed from the paths of ``apis``.
+
+    The keys of ``apis`` are the prefixes of the paths.
+    """
     return ProjectRemover(app, apis) if apis else app
 
 
@@ -31,7 +34,7 @@ def check(scope: Any, context: RequestContext) -> None:
 
 
 class ProjectRemover:
-    """An application that sees paths without project ids."""
+    """An ASGI application that removes project ids from paths, and calls another application."""
 
     def __init__(self, app: Any, apis: Mapping[str, Api]) -> None:
         self._app = app
@@ -44,7 +47,7 @@ class ProjectRemover:
                     self._roots[start] = self._roots.get(start, frozenset()) | {parts[2]}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Remove the project id, and pass the request on."""
+        """Remove the project id from the path, and call the inner application."""
         if scope["type"] == "http":
             for start, roots in self._roots.items():
                 if scope["path"].startswith(start):

@@ -4,8 +4,8 @@ Always true: a decision does not wait for its file. The settings limit the numbe
 listed file is complete. Only this service's user can read the files, because they name hosts and
 projects.
 
-May be false: that every decision is recorded. If decisions are made faster than the thread can
-write, some are skipped, and the log reports how many.
+May be false: that every decision is recorded. If the thread cannot write as fast as decisions are
+made, some decisions are skipped. The log has the number of skipped decisions.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class RecordingFiles:
         self._thread.submit(self._write, recording).add_done_callback(_log_error)
 
     async def save(self, recording: Recording) -> str:
-        """Write a recording, and return its file's name.
+        """Write a recording, and return the name of the file.
 
         Raises :class:`Unavailable` if too many recordings wait, or if the file cannot be written.
         """
@@ -91,7 +91,7 @@ class RecordingFiles:
         return await asyncio.to_thread(lambda: sorted(self._found(), key=_newest_first))
 
     async def read(self, name: str) -> bytes:
-        """Return the content of a file; raises :class:`NotFound` for an unknown name."""
+        """Return the content of a file. Raises :class:`NotFound` for an unknown name."""
         if NAME.fullmatch(name) is None:
             raise _unknown(name)
         try:
@@ -133,7 +133,7 @@ def _name_of(recording: Recording) -> str:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    # Written under another name first, so that an incomplete file is never listed.
+    # Write the file under another name first, so that an incomplete file is never listed.
     unfinished = path.with_name(f".{path.name}.part")
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW

@@ -1,4 +1,4 @@
-"""Checks of requests that the handlers of several APIs share, with their messages."""
+"""Checks of requests that the handlers of several APIs share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from innkeeper.entrypoints.api.routing import Call
 
 
 def project_and_user(call: Call) -> tuple[str, str]:
-    """Return the caller's project and user. Raises :class:`Invalid` if the token lacks one."""
+    """Return the caller's project and user.
+
+    Raises :class:`Invalid` if the token has no project or user.
+    """
     project_id, user_id = call.context.project_id, call.context.user_id
     if project_id is None or user_id is None:
         raise Invalid("This request needs a token that is scoped to a project.")
@@ -18,7 +21,7 @@ def project_and_user(call: Call) -> tuple[str, str]:
 
 
 def demand_key(call: Call, items: Mapping[str, Any]) -> None:
-    """Raise :class:`Invalid` unless a body's items have the key that the path names."""
+    """Raise :class:`Invalid` if a body's items do not have the key in the path."""
     if call.params["key"] not in items:
         raise Invalid("Request body and URI mismatch")
 

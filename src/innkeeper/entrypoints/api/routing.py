@@ -31,10 +31,10 @@ JSON = "application/json"
 
 @dataclass(slots=True)
 class Answer:
-    """A handler's answer. ``body`` consists of plain values; ``None`` means no body.
+    """A handler's answer. ``body`` consists of plain values, or is ``None`` if there is no body.
 
-    A body of ``bytes`` is sent unchanged, with the ``content-type`` in ``headers``. An answer that
-    ``is_versionless`` has no version header.
+    A body of ``bytes`` is sent unchanged, with the ``content-type`` in ``headers``. If
+    ``is_versionless`` is true, the answer has no version header.
     """
 
     status: int = 200
@@ -47,12 +47,12 @@ class Answer:
 class Call:
     """A request, validated and upgraded to the newest version.
 
-    ``version`` is the requested microversion, which handlers ignore. ``client`` is the client's
-    network address, as reported by trusted proxies. ``path_project`` is the project id in the path,
-    in APIs that allow it there. ``address`` is the scheme, host and prefix of this API, for links;
-    ``mount`` is the prefix alone. ``query`` has all values of each parameter, in order.
-    ``raw_body`` is the body as it was received, or ``None`` before it is read. ``options`` express
-    those parts of an older request that the newest body and query cannot express.
+    ``version`` is the requested microversion, which handlers do not need. ``client`` is the
+    client's network address, as reported by trusted proxies. ``path_project`` is the project id in
+    the path, if the API has such paths. Links begin with ``address``, which is the scheme, the host
+    and the API's prefix. ``mount`` is only the prefix. ``query`` has all values of each parameter,
+    in order. ``raw_body`` is the body as it was received, or ``None`` before it is read.
+    ``options`` express older behavior that the newest body and query cannot express.
 
     ``new_ids`` are the ids of the resources that the call creates, if they were chosen before the
     call was forwarded. If ``is_repeat`` is true, another process may already have carried out the
@@ -85,7 +85,7 @@ class Call:
         return self.route.rule.name
 
     def initiator(self, *, may_override: bool = False) -> Initiator:
-        """Return the caller in the form that the systems use."""
+        """Return the caller of an action, as the systems record it."""
         context = self.context
         return Initiator(
             request_id=context.request_id,
@@ -105,11 +105,10 @@ class Call:
         return await self.site.engine.read(work)
 
     async def write(self, work: Work[T], lines: int = 1, retry: Retry | None = None) -> T:
-        """Run ``work`` in a group commit, and return its result once it is durable.
+        """Run ``work`` in a group commit, and return its result when the commit is durable.
 
-        ``lines`` is the number of rows that ``work`` writes. If a write has many rows, fewer other
-        writes share its commit. ``retry`` determines how often ``work`` is repeated after a
-        conflict.
+        ``lines`` is the number of rows that ``work`` writes, which limits how many other writes
+        share the commit. ``retry`` determines how often ``work`` is repeated after a conflict.
         """
         if retry is None:
             return await self.site.engine.write(work, lines)
@@ -119,15 +118,16 @@ class Call:
     async def write_together(
         self, work: Together[T, R], item: T, lines: int = 1, *, retry: Retry
     ) -> R:
-        """Run ``work`` like :meth:`write`, but once for the items of all waiting calls.
+        """Run ``work`` as in :meth:`write`, but once for the items of all waiting calls.
 
-        For each item, ``work`` returns an answer, or an error if it wrote nothing for that item.
+        For each item, ``work`` returns an answer. If it wrote nothing for an item, it may return an
+        error instead.
         """
         engine, attempts_max = self.site.engine, retry.attempts(self.site.settings)
         return await again(lambda: engine.write_together(work, item, lines), retry, attempts_max)
 
     async def decide(self, work: Deciding[T], retry: Retry | None = None) -> T:
-        """Run ``work``, which chooses hosts, like :meth:`write`, and pass it a decision context."""
+        """Run ``work`` in a group commit as in :meth:`write`, with a context for choosing hosts."""
         engine = self.site.engine
         if retry is None:
             return await engine.decide(work, self.now)
@@ -135,7 +135,7 @@ class Call:
         return await again(lambda: engine.decide(work, self.now), retry, attempts_max)
 
     async def decide_together(self, work: DecidingTogether[T, R], item: T, *, retry: Retry) -> R:
-        """Run ``work``, which chooses hosts, like :meth:`write_together`. It returns an answer."""
+        """Run ``work`` as in :meth:`write_together`, with a context for choosing hosts."""
         engine, attempts_max = self.site.engine, retry.attempts(self.site.settings)
         return await again(
             lambda: engine.decide_together(work, item, self.now), retry, attempts_max
@@ -146,7 +146,7 @@ class Call:
         return self.site.policy.allows(rule, self.context, target)
 
     def demand(self, rule: str, **target: Any) -> None:
-        """Raise :class:`Forbidden`, which names ``rule``, unless policy allows the rule."""
+        """Raise :class:`Forbidden` if policy does not allow ``rule`` for this target."""
         self.site.policy.demand(rule, self.context, target)
 
 
@@ -159,10 +159,12 @@ class Rule:
 
     - ``description`` defaults to the summary of the rule's first route, or of its action.
     - ``legacy`` is an older default. The settings can keep it valid in addition to ``default``.
-    - ``needs_project_scope`` rejects system-scoped tokens, unless the settings allow them.
-    - ``is_for_agents`` accepts agents' own credentials. All other rules reject them.
-    - ``is_about_hosts`` rejects zone parents, whatever roles they have, because a zone shows no
-      names of hosts to other zones.
+    - If ``needs_project_scope`` is true, system-scoped tokens are rejected, unless the settings
+      allow them.
+    - If ``is_for_agents`` is true, agents may use their own credentials. All other rules reject
+      these credentials.
+    - If ``is_about_hosts`` is true, zone parents are rejected regardless of their roles, because a
+      zone shows no names of hosts to other zones.
     """
 
     name: str
@@ -178,31 +180,31 @@ class Rule:
 class Route:
     """One method of one path. ``path`` is relative to the API's prefix.
 
-    - ``rule`` must allow the call before its body is read. ``None`` makes the route open: it needs
-      no token.
+    - ``rule`` must allow the call before its body is read. If it is ``None``, the route is open,
+      and needs no token.
     - ``summary`` is for the reference pages. Its default is the first paragraph of the handler's
       docstring.
-    - ``body`` and ``query`` are the newest version's schemas. Without a body schema the body is
-      ignored.
+    - ``body`` and ``query`` are the newest version's schemas. If there is no body schema, the body
+      is ignored.
     - ``since`` and ``until`` are the first and the last version that has the route.
-    - ``decode`` decodes most valid bodies faster than the schema checks them. It returns ``None``
-      if the schema must check the body. It is used at the newest version, and at older versions
-      from ``decode_since`` on, whose schemas accept the same bodies with the same meaning.
+    - ``decode`` decodes most valid bodies faster than a validation against the schema. It returns
+      ``None`` for bodies that must be validated. It is used for the newest version. If
+      ``decode_since`` is set, it is also used for older versions since this version.
     - ``media_types`` are the accepted types of the body.
-    - ``takes_stream`` passes the handler an iterator over the body. The handler must not keep the
+    - If ``takes_stream`` is true, the handler gets an iterator over the body, and must not keep the
       whole body in memory.
     - ``answers`` is the media type of answers. A client that does not accept it gets a 406.
-    - ``success`` are the statuses of successful answers.
+    - ``success`` has the statuses of successful answers.
     - ``body_bytes_max`` lowers the body limit of the settings, for open routes.
     - ``policy_parameters`` are query parameters that become attributes of the rule's target.
     - ``subject`` raises errors that take precedence over errors in the body.
     - ``rule_of_body`` returns the name of a second rule, which the handler checks for this body.
-    - ``is_refused_before`` answers 405 instead of 404 at versions before ``since``.
-    - ``is_read`` marks a route that writes nothing, although its method is not ``GET``.
-      - ``new_ids`` chooses the ids of the resources that a call creates, before the call is
-        forwarded to the leader. If the leader does not answer, a call with such ids is repeated. So
-        the handler must first look up the ids. ``new_ids`` returns no ids for calls that must not
-        be repeated.
+    - If ``is_refused_before`` is true, versions before ``since`` get a 405 instead of a 404.
+    - ``is_read`` is true if the route writes nothing, although its method is not ``GET``.
+    - ``new_ids`` chooses the ids of the resources that a call creates, before the call is forwarded
+      to the leader. If the leader does not answer, the call is repeated with the same ids, so the
+      handler must first look up resources with these ids. For a call that must not be repeated,
+      ``new_ids`` returns no ids.
     """
 
     method: str
@@ -234,7 +236,7 @@ class Route:
 
 
 class TableAction(Protocol):
-    """An action in an API's table of actions: its policy rule, and its handler."""
+    """An action in an API's table of actions, with its policy rule and its handler."""
 
     @property
     def rule(self) -> str: ...
@@ -252,7 +254,7 @@ def summary_of(handler: Callable[..., Any]) -> str:
 def all_rules(
     routes: Iterable[Route], others: Iterable[Rule] = (), actions: Iterable[TableAction] = ()
 ) -> tuple[Rule, ...]:
-    """Return the rules of routes, in order, and then ``others``, which only handlers check.
+    """Return the rules of all routes in order, followed by ``others``, which only handlers check.
 
     A rule without a description gets the summary of its first route or of its action.
     """
@@ -276,21 +278,23 @@ def _described(rule: Rule, summary: str) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One public API: its routes, rules and microversions, and the form of its errors.
+    """One public API, with its routes, rules and microversions, and the form of its errors.
 
     - ``service_type`` is its name in the service catalog, and ``service_aliases`` are further
       names there.
     - ``catalog_path``, such as ``/v3``, follows the prefix in the catalog's address.
     - ``body_refusal`` and ``query_refusal`` return the messages for schema violations.
-    - ``has_single_query_values`` checks only the last value of a repeated query parameter.
-    - ``takes_whole_floats`` accepts ``8.0`` as ``8`` in a body.
-    - ``has_most_telling_complaints`` reports the most relevant schema violation instead of the
-      first one.
-    - ``has_exact_slashes`` answers 404 to a path with a trailing slash.
-    - ``needs_project`` rejects tokens without a project, except those of administrators.
-    - ``takes_json_suffix`` accepts each path with ``.json`` at its end, too.
-    - ``takes_project_in_path`` accepts each path with the id of the caller's project after its
-      first part, too.
+    - If ``has_single_query_values`` is true, only the last value of a repeated query parameter is
+      checked.
+    - If ``takes_whole_floats`` is true, ``8.0`` in a body is accepted as ``8``.
+    - If ``has_most_telling_complaints`` is true, errors report the most relevant schema violation
+      instead of the first one.
+    - If ``has_exact_slashes`` is true, a path with a trailing slash gets a 404.
+    - If ``needs_project`` is true, tokens without a project are rejected, except those of
+      administrators.
+    - If ``takes_json_suffix`` is true, each path is also accepted with ``.json`` at its end.
+    - If ``takes_project_in_path`` is true, each path is also accepted with the id of the caller's
+      project after its first part.
     """
 
     name: str

@@ -64,7 +64,7 @@ def with_inner(
 
 
 def query(parameters: Mapping[str, Schema], *, is_closed: bool = True) -> Schema:
-    """Return the schema of a query. Parameters may be repeated; the last value counts."""
+    """Return the schema of a query. If a parameter is repeated, the last value counts."""
     return {
         "type": "object",
         "properties": {

@@ -30,7 +30,8 @@ class SingleFlight(Generic[T]):
 
     async def _run_next(self) -> T:
         if self._running is not None:
-            # Wait only until this query ends. Its result or error is for its own callers.
+            # Wait until the running query ends, but ignore its result or error, which belong to
+            # other callers.
             await asyncio.wait([self._running])
         self._running, self._next = self._next, None
         return await self._query()

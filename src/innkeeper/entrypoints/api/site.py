@@ -31,7 +31,7 @@ class Policy(Protocol):
         """Return whether ``rule`` allows the call on ``target``."""
 
     def demand(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> None:
-        """Raise :class:`Forbidden` unless :meth:`allows` is true."""
+        """Raise :class:`Forbidden` if ``rule`` does not allow the call on ``target``."""
 
 
 class Authenticator(Protocol):
@@ -55,7 +55,7 @@ class LeaseCheck(Protocol):
 
 
 class Tracer(Protocol):
-    """Sends spans to a collector."""
+    """Sends trace spans to a collector."""
 
     def request(
         self, method: str, route: str, headers: Mapping[str, str]
@@ -71,7 +71,7 @@ class Tracer(Protocol):
 
 @dataclass(slots=True)
 class Site:
-    """The shared objects of a process, which every call refers to; ``wiring`` creates one.
+    """The shared objects of a process, to which every call refers. ``wiring`` creates the site.
 
     ``services`` is the content of the service catalog. ``signer`` signs tokens in the ``builtin``
     mode of identity, and is ``None`` in the other modes. ``sealer`` seals the entries of build

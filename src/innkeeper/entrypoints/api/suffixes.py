@@ -1,4 +1,4 @@
-"""The suffix ``.json`` of paths, which clients of some APIs append.
+"""Removes the suffix ``.json``, which clients of some APIs append to paths.
 
 Always true: the suffix is removed if a route has the path without the suffix. All other paths reach
 the routes unchanged.
@@ -14,19 +14,19 @@ SUFFIX = ".json"
 
 
 def without(app: Any, paths: Sequence[re.Pattern[str]]) -> Any:
-    """Return the application, with the suffix removed from paths that match one of ``paths``."""
+    """Wrap an application, so that the suffix is removed from paths that match one of ``paths``."""
     return SuffixRemover(app, paths) if paths else app
 
 
 class SuffixRemover:
-    """An application that sees paths without their suffix."""
+    """An ASGI application that removes the suffix from paths, and calls another application."""
 
     def __init__(self, app: Any, paths: Sequence[re.Pattern[str]]) -> None:
         self._app = app
         self._paths = tuple(paths)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Remove the suffix, and pass the request on."""
+        """Remove the suffix from the path, and call the inner application."""
         if scope["type"] == "http" and scope["path"].endswith(SUFFIX):
             path = scope["path"].removesuffix(SUFFIX)
             if any(each.fullmatch(path) for each in self._paths):

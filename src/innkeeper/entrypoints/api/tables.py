@@ -1,4 +1,7 @@
-"""All public APIs, by name. The rooms compute, pclouds and zones form the Compute API."""
+"""All public APIs, by name.
+
+The packages ``compute``, ``pclouds`` and ``zones`` form the Compute API.
+"""
 
 from __future__ import annotations
 
@@ -64,9 +67,10 @@ APIS: Mapping[str, Api] = {
 
 
 def served_apis(settings: Settings) -> dict[str, Api]:
-    """Return the APIs to serve, by name. With an external Keystone, omit the Identity API.
+    """Return the APIs to serve, by name.
 
-    A door also serves routes that only pods implement.
+    If Keystone is external, the Identity API is missing. A door (a gateway to pods) also serves
+    routes that only pods implement.
     """
     is_ours = settings.authenticating.auth != "keystone"
     known = dict(APIS)

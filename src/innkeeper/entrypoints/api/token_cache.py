@@ -106,7 +106,7 @@ class TokenCache:
         if forget_count == self._forget_count:
             self._cached.pop(token, None)
             if len(self._cached) >= TOKENS_MAX:
-                # Evict the oldest entry; a dict keeps the order of insertion.
+                # Evict the oldest entry. A dict keeps the order of insertion.
                 del self._cached[next(iter(self._cached))]
             self._cached[token] = (known, now)
         return known

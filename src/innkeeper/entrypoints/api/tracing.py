@@ -32,7 +32,7 @@ class OpenTelemetryTracer:
     def request(
         self, method: str, route: str, headers: Mapping[str, str]
     ) -> Iterator[Callable[[int, str], None]]:
-        """A context manager; see :meth:`innkeeper.entrypoints.api.site.Tracer.request`."""
+        """Trace a request; see :meth:`innkeeper.entrypoints.api.site.Tracer.request`."""
         with self._tracer.start_as_current_span(
             f"{method} {route}",
             context=extract(dict(headers)),

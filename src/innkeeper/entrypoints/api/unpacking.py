@@ -1,7 +1,7 @@
 """Reads the path, query and body of a request, and enforces their limits.
 
-Always true: the names and values in a path or query contain no NUL character. The settings limit a
-body's size, and how long a client may take to send it.
+Always true: the names and values in a path or query contain no NUL character. The settings limit
+the size of a body, and the time that a client may take to send it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ conditions."""
 
 
 def check_announced(request: AsgiRequest) -> None:
-    """Raise :class:`Invalid` for a body without a media type."""
+    """Raise :class:`Invalid` if a request has a body, but no header ``Content-Type``."""
     length = request.headers.get("content-length", "0")
     if length != "0" and not request.headers.get("content-type"):
         raise Invalid("content-type header required when content-length > 0")
 
 
 def check_media_type(route: Route, content_type: str) -> None:
-    """Raise a 415 for a body in a media type that the route does not accept."""
+    """Raise a 415 if the route does not accept the media type of the body."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in route.media_types:
         raise HttpRefusal(
@@ -58,7 +58,7 @@ def host(request: AsgiRequest) -> str:
 def target(request: AsgiRequest) -> str:
     """Return the path and the query of a request, as the client sent them.
 
-    Bytes that no URL may have, such as those of accented letters, are escaped.
+    Bytes that are not allowed in a URL, such as those of accented letters, are escaped.
     """
     path, raw = request.scope["raw_path"], request.scope["query_string"]
     return quote(path + b"?" + raw if raw else path, safe=string.punctuation)
@@ -134,7 +134,7 @@ def _part(event: Any) -> tuple[bytes, bool]:
 async def body(
     request: AsgiRequest, bytes_max: int, timeout_s: float, *, is_total: bool = False
 ) -> bytes:
-    """Return the whole body; raises :class:`TooLarge` if it has more than ``bytes_max``.
+    """Return the whole body. Raises :class:`TooLarge` if it has more than ``bytes_max``.
 
     Raises a 408 if no further part arrives within ``timeout_s``. If ``is_total`` is true, the
     timeout applies to the whole body as well.

@@ -32,10 +32,10 @@ def _is_uuid(thing: object) -> bool:
 
 
 def _within_limits(keyword: Any) -> Any:
-    """Return the check of a keyword, changed to skip values with too many items or properties.
+    """Return a check of a schema keyword that skips values with too many items or properties.
 
-    ``maxItems`` and ``maxProperties`` report such values. Without this change, every item would be
-    checked first, which is expensive.
+    The keywords ``maxItems`` and ``maxProperties`` reject such values. Otherwise, every item would
+    be checked first, which is expensive.
     """
 
     def check(validator: Any, value: Any, thing: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -72,7 +72,7 @@ LimitedValidator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped
 class Validator:
     """A compiled schema.
 
-    It reports the first violation, or the most relevant one if ``most_telling`` is true.
+    The validator reports the first violation, or the most relevant one if ``most_telling`` is true.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ WHOLE_FLOATS = msgspec.json.Decoder(float_hook=_whole)
 
 
 def _in_known_words(body: bytes, error: Exception) -> Exception:
-    """Return the standard library's error for the body, which clients of OpenStack know.
+    """Return the JSON error of the standard library for the body, which OpenStack's clients expect.
 
     Returns ``error`` itself if the standard library accepts the body.
     """

@@ -1,4 +1,4 @@
-"""What a route checks and converts for requests at one version."""
+"""The checks and conversions of a route's requests at one version."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Checks:
         self.ups, self.downs = changes.ups, changes.downs
         self.body = _validator(api, changes.body, api.body_refusal)
         self.query = _validator(api, changes.query, api.query_refusal)
-        # The fast decoder skips the upgrades. It suits the newest schema, and the schemas of
-        # versions from ``decode_since`` on.
+        # The fast decoder skips the upgrades, so use it only for the newest version and for
+        # versions since ``decode_since``.
         is_known = changes.body is route.body or (
             route.decode_since is not None and spans(route.decode_since, None, version)
         )

@@ -3,8 +3,9 @@
 The ASGI server would need two calls, and would search each header for characters that HTTP cannot
 carry. This module searches all headers at once, and needs a quarter of the server's time.
 
-Always true: the bytes are those that the server would send. If the server would refuse an answer,
-or if a header of the answer affects the connection, this module leaves the answer to the server.
+Always true: the client gets the same bytes as from the server. If the server would refuse an
+answer, or if a header of the answer affects the connection, this module leaves the answer to the
+server.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ HEADERS_KNOWN_MAX = 512
 END = b"\r\n"
 LENGTH = b"content-length"
 WITH_CARE = frozenset({b"connection", b"transfer-encoding"})
-"""Headers that change how the connection continues."""
+"""These headers affect whether the connection stays open."""
 CONTROLS = bytes([*range(9), *range(10, 32), 127])
-"""The characters that no value of a header may contain. With them, a value could add a header to
-the answer."""
+"""The characters that no value of a header may contain. With these characters, a value could add a
+header to the answer."""
 WITHOUT_LENGTH = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 
 def send_whole(cycle: RequestResponseCycle, status: int, headers: Headers, body: bytes) -> bool:
-    """Send an answer, and return True. Return False if the server must send the answer."""
+    """Send an answer, and return True. If the server must send the answer instead, return False."""
     transport = cycle.transport
     assert isinstance(transport, Joining), "every connection has one for each answer"
     is_busy = cycle.flow.write_paused or cycle.response_started or cycle.disconnected

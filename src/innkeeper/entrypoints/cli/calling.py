@@ -1,7 +1,8 @@
-"""Calls an API of the service: single requests, paged lists, and several items.
+"""Sends requests of commands to an API of the service.
 
-Always true: errors show the service's own message. A name that a user types is sent as one
-segment of a path, whatever characters it has. The token is only sent to the address in the catalog.
+Always true: errors show the service's own message. A name that a user types is sent as one segment
+of a path, even if it contains special characters. The token is sent only to the address in the
+catalog.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ DOTS = frozenset({".", ".."})
 
 
 class ApiClient(Protocol):
-    """An API of the service."""
+    """An API of the service, to which a command sends requests."""
 
     def request(self, url: str, method: str, **more: Any) -> Any:
-        """Send a request with the caller's token; returns responses of any status."""
+        """Send a request with the caller's token. Return the response, even if it is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class CatalogClient:
     service_type: str
 
     def request(self, url: str, method: str, **more: Any) -> Any:
-        """Send a request with the caller's token; returns responses of any status."""
+        """Send a request with the caller's token. Return the response, even if it is an error."""
         where = {
             "service_type": self.service_type,
             "interface": self.clients.interface,
@@ -49,12 +50,15 @@ class CatalogClient:
 
 @dataclass(frozen=True, slots=True)
 class ComputeClient:
-    """The Compute API at our microversion. ``client`` is the SDK's client of this API."""
+    """The Compute API at the microversion of this program.
+
+    ``client`` is the SDK's client of this API.
+    """
 
     client: Any
 
     def request(self, url: str, method: str, **more: Any) -> Any:
-        """Send a request with the caller's token; returns responses of any status."""
+        """Send a request with the caller's token. Return the response, even if it is an error."""
         return self.client.request(url, method, microversion=COMPUTE_MICROVERSION, **more)
 
 
@@ -66,10 +70,10 @@ def call(
     body: Mapping[str, Any] | None = None,
     query: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Call the service; returns the decoded body, or ``None`` if it is empty.
+    """Send a request, and return the decoded body of the answer, or ``None`` if the body is empty.
 
-    Values of the ``query`` that are ``None`` are left out. Raises :class:`CommandError` with the
-    service's message if it refuses.
+    Values of ``query`` that are ``None`` are omitted. If the service rejects the request, raises
+    :class:`CommandError` with the service's message.
     """
     answer = _send(service, method, path, body, query)
     _raise_refusal(answer)
@@ -77,7 +81,10 @@ def call(
 
 
 def found(service: ApiClient, path: Sequence[str]) -> Any:
-    """Return the decoded body, or ``None`` for a 404. Raises other errors as in :func:`call`."""
+    """Send a GET request, and return the decoded body, or ``None`` for a 404.
+
+    Other errors are raised as in :func:`call`.
+    """
     answer = _send(service, "GET", path)
     if answer.status_code == NOT_FOUND:
         return None
@@ -101,8 +108,8 @@ def _send(
 
 
 def _part(text: str) -> str:
-    # HTTP clients resolve dots as directories, even quoted ones: a request to remove a host
-    # would remove its pcloud.
+    # HTTP clients resolve ``.`` and ``..`` in paths, even if they are quoted. A request to remove a
+    # host would then remove its pcloud.
     if text in DOTS or not text:
         raise osc_exceptions.CommandError(f"'{text}' is not a valid name or ID.")
     return quote(text, safe="")
@@ -112,7 +119,7 @@ def _raise_refusal(answer: Any) -> None:
     try:
         exceptions.raise_from_response(answer)
     except exceptions.HttpException as refusal:
-        # The SDK's message starts with a class and an address; users need the reason.
+        # The SDK's message begins with a class name and an address, but users need the reason.
         request = f" (Request-ID: {refusal.request_id})" if refusal.request_id else ""
         reason = _reservation_message(answer) or refusal.details
         message = f"{reason} (HTTP {refusal.status_code}){request}"
@@ -120,7 +127,10 @@ def _raise_refusal(answer: Any) -> None:
 
 
 def _reservation_message(answer: Any) -> str | None:
-    """Return the message of an error of the Reservation API, whose form the SDK does not know."""
+    """Return the message of an error of the Reservation API. The SDK does not know its form.
+
+    Returns ``None`` if the error has another form.
+    """
     try:
         told = answer.json()["error_message"]
     except (ValueError, KeyError, TypeError):
@@ -131,10 +141,10 @@ def _reservation_message(answer: Any) -> str | None:
 def rows(
     service: ApiClient, path: Sequence[str], key: str, query: Mapping[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a list, and read pages only when they are needed.
+    """Yield the rows of a list. A page is read only when its rows are needed.
 
-    Only the query parameters of the link to the next page are used, because the token must not
-    be sent to another address.
+    Only the query of the link to the next page is used, because the token must not be sent to
+    another address.
     """
     parameters = dict(query or {})
     seen: set[str | None] = set()
@@ -152,10 +162,9 @@ def rows(
 def each_of(
     names: Sequence[str], act: Callable[[str], Any], log: logging.Logger
 ) -> tuple[list[Any], int]:
-    """Apply ``act`` to each name, and log each refusal.
+    """Apply ``act`` to each name. Returns the answers and the number of failures.
 
-    Returns the answers and the number of refusals. With a single name, its
-    :class:`CommandError` is raised instead.
+    Each failure is logged. If there is only one name, the :class:`CommandError` is raised instead.
     """
     if len(names) == 1:
         return [act(names[0])], 0
@@ -169,14 +178,17 @@ def each_of(
 
 
 def all_of(names: Sequence[str], act: Callable[[str], Any], log: logging.Logger) -> None:
-    """Call :func:`each_of`, and then raise :class:`CommandError` if a name was refused."""
+    """Apply ``act`` to each name.
+
+    If it failed for a name, raises :class:`CommandError` at the end.
+    """
     _, refused = each_of(names, act, log)
     if refused:
         raise osc_exceptions.CommandError(f"{refused} of {len(names)} failed.")
 
 
 class PartialLister(command.Lister):
-    """A command that lists its results, and fails if some items were ``refused``."""
+    """A command that lists its results. It fails if some items were ``refused``."""
 
     refused = 0
 

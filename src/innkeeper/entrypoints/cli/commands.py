@@ -1,4 +1,4 @@
-"""The shared part of the ``openstack`` commands of all rooms: bases, arguments, and results."""
+"""The base classes and functions that all ``openstack`` commands of Innkeeper share."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Table = tuple[Sequence[str], Iterator[Sequence[Any]]]
 One = tuple[Sequence[str], Sequence[Any]]
 """The names and the values of one row."""
 Arguments = Mapping[str, Mapping[str, Any]]
-"""The options of ``add_argument``, by the argument's name."""
+"""The parameters of ``add_argument``, by the name of the argument."""
 
 LONG: Arguments = {"--long": {"action": "store_true", "help": "show more columns"}}
 
 
 class ApiCommand(command.Command):
-    """A command that takes ``arguments`` in their order and calls an API of the service."""
+    """A command that calls an API of the service. It has ``arguments``, in this order."""
 
     arguments: ClassVar[Arguments] = {}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Declare the arguments, and then those of :meth:`add_arguments`."""
+        """Declare ``arguments``, and then the arguments of :meth:`add_arguments`."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         for name, more in self.arguments.items():
             parser.add_argument(name, **more)
@@ -36,7 +36,7 @@ class ApiCommand(command.Command):
         return parser
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare arguments that need a group."""
+        """Declare arguments that ``arguments`` cannot express, such as groups."""
 
 
 class ComputeCommand(ApiCommand):
@@ -54,7 +54,7 @@ class ComputeCommand(ApiCommand):
 
 
 def finite(text: str) -> float:
-    """Parse a number. JSON has neither infinity nor "nan", which Python parses."""
+    """Parse a finite number. JSON cannot express infinity and "nan", which Python also parses."""
     try:
         number = float(text)
     except ValueError:
@@ -65,7 +65,7 @@ def finite(text: str) -> float:
 
 
 def changes_of(given: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are not ``None``, and ``more``. Raises if there are none at all."""
+    """Return the options that are not ``None``, and ``more``. Raises if there are no options."""
     changes = {name: value for name, value in given.items() if value is not None} | dict(more)
     if not changes:
         raise osc_exceptions.CommandError("Give at least one option.")

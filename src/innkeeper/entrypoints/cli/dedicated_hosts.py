@@ -1,7 +1,9 @@
-"""``openstack server dedicated hosts ...``: the hosts on which a shelved server is unshelved.
+"""The commands ``openstack server dedicated hosts ...`` choose hosts for a shelved server.
 
-Always true: names are sent as they are typed. The service looks the names up for the project of the
-server, which need not be the caller's project.
+The server is unshelved on one of these hosts.
+
+Always true: names are sent as they are typed. The service looks up the names for the server's
+project, which may differ from the caller's project.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ class SetDedicatedHosts(ComputeCommand):
     arguments = SERVER
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options that name the hosts' owner."""
+        """Declare the options that name the pcloud or the reservation of the hosts."""
         hosts = parser.add_mutually_exclusive_group(required=True)
         hosts.add_argument(
             "--pcloud", metavar="PCLOUD", help="on hosts of this pcloud (name or ID)"

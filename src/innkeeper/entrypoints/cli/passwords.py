@@ -1,4 +1,4 @@
-"""Options for the password of a command: as a text, or in a file."""
+"""Options with which a command gets a password, as a text or in a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from osc_lib import exceptions as osc_exceptions
 
 
 def add_password(parser: argparse.ArgumentParser, whose: str) -> None:
-    """Declare the options for a password; ``whose`` follows the word password in their help."""
+    """Declare the options for a password. In their help, ``whose`` follows the word "password"."""
     given = parser.add_mutually_exclusive_group()
     given.add_argument("--password", help=f"password {whose}")
     given.add_argument(

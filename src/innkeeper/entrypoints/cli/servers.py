@@ -1,4 +1,4 @@
-"""``openstack server explain``: why servers were, or would be, placed where they are."""
+"""The command ``openstack server explain``, which explains placements of servers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _COUNTS = ("hosts", "candidates")
 
 
 class ExplainServer(ComputeCommand, command.ShowOne):
-    """Show where servers would be placed now, or why they could not be, without claiming anything.
-    For an existing server, show the recorded decision."""
+    """Show where servers would be placed now, or why they could not be placed.
+
+    This claims no capacity. For an existing server, the recorded decision is shown.
+    """
 
     arguments: ClassVar[Arguments] = {
         "server": {"nargs": "?", "metavar": "SERVER", "help": "an existing server (name or ID)"},
@@ -46,7 +48,7 @@ class ExplainServer(ComputeCommand, command.ShowOne):
     }
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Explain, and format the answer."""
+        """Ask for the explanation, and format it."""
         compute = self.connection.compute
         if (parsed_args.server is None) == (parsed_args.flavor is None):
             raise osc_exceptions.CommandError(
@@ -94,7 +96,7 @@ class ExplainServer(ComputeCommand, command.ShowOne):
 
 
 def rows_of(explanation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rows that show an explanation."""
+    """Return the names and values that show an explanation."""
     rows = {name: explanation[name] for name in ("hosts", "candidates", "servers", "fault")}
     rows["removed"] = "\n".join(map(_removal, explanation["removed"]))
     rows["chosen"] = "\n".join(map(_weighed, explanation["chosen"]))
@@ -103,7 +105,8 @@ def rows_of(explanation: Mapping[str, Any]) -> dict[str, Any]:
             rows[name] = "\n".join(map(line, explanation[name]))
     then = explanation.get("then")
     if then is not None:
-        # Only some of the servers found a host. These rows are about the first that did not.
+        # Only some of the servers found a host. These rows are about the first server without a
+        # host.
         rows["room"] = explanation["room"]
         rows["then_removed"] = "\n".join(map(_removal, then["removed"]))
         rows["then_nearest"] = "\n".join(map(_near_miss, then["nearest"]))
@@ -143,7 +146,10 @@ def _objection(each: Mapping[str, Any]) -> str:
 
 
 def _on_the_way(each: Mapping[str, Any]) -> str:
-    """Return one server's place in the tree. Only administrators get names of zones."""
+    """Return the zones on the way to a server's host, and the weight of the host.
+
+    Only administrators get the names of the zones.
+    """
     if "zones" not in each:
         return f"{each['weight']:.3f}"
     return f"{'/'.join(each['zones']) or 'this zone'} {each['weight']:.3f}"

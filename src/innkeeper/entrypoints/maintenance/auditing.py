@@ -1,6 +1,6 @@
-"""The command ``audit``: prints the findings and the repairs.
+"""The command ``audit``, which prints findings and repairs.
 
-:mod:`innkeeper.engine.maintenance.audit` finds and repairs.
+The module :mod:`innkeeper.engine.maintenance.audit` finds and repairs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class RemoteAudit(Protocol):
     """The part of an audit that asks other services, such as child zones or pods."""
 
     def look(self) -> list[Finding]:
-        """Ask all these services, and return all findings."""
+        """Ask the other services, and return all findings."""
 
     def repair(
         self, found: Sequence[Finding], now: datetime, *, is_dry: bool = False
     ) -> Iterator[Repaired]:
-        """Repair findings of the last look; yields each repair."""
+        """Repair findings of the last :meth:`look`, and yield each repair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ def run(
     options: AuditOptions,
     others: Sequence[RemoteAudit] = (),
 ) -> int:
-    """Audit a database; returns the exit status. ``say`` is called with each line.
+    """Audit a database, and return the exit status. ``say`` prints a line.
 
-    ``others`` are the parts of the audit that ask other services.
+    ``others`` has the parts of the audit that ask other services.
     """
 
     def look_everywhere() -> list[Finding]:

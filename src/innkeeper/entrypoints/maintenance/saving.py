@@ -1,6 +1,6 @@
-"""The commands ``db backup`` and ``db restore``: their output and exit statuses.
+"""The output and the exit statuses of the commands ``db backup`` and ``db restore``.
 
-:mod:`innkeeper.engine.maintenance.backup` does the work.
+The module :mod:`innkeeper.engine.maintenance.backup` makes and restores backups.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ DONE, BROKEN, REFUSED = 0, 1, 2
 
 
 def backup(url: str, target: Path, say: Say, *, may_overwrite: bool) -> int:
-    """Back up a database to a file; returns the exit status.
+    """Back up a database to a file, and return the exit status.
 
-    The status is 1 if the audit has findings, and 2 if the database's server has its own backup
-    programs.
-    Raises :class:`Conflict` if the file is damaged or not a database.
+    The status is 1 if the audit of the copy has findings. It is 2 if the database's server has its
+    own backup programs. Raises :class:`Conflict` if the file is damaged or not a database.
     """
     source = backups.way_of(url, target)
     if not isinstance(source, Path):
@@ -33,10 +32,10 @@ def backup(url: str, target: Path, say: Say, *, may_overwrite: bool) -> int:
 
 
 def restore(url: str, source: Path, say: Say, now: datetime) -> int:
-    """Restore a backup; returns the same exit statuses as :func:`backup`.
+    """Restore a backup. Returns an exit status with the same meaning as in :func:`backup`.
 
-    Raises :class:`Conflict` if the file is damaged or from a newer release, and :class:`InUse`
-    while the database is in use.
+    Raises :class:`Conflict` if the file is damaged or from a newer release, and :class:`InUse` if
+    the database is in use.
     """
     target = backups.way_of(url, source)
     if not isinstance(target, Path):
@@ -50,7 +49,7 @@ def restore(url: str, source: Path, say: Say, now: datetime) -> int:
 
 
 class _CheckReport:
-    """Prints the findings in a copy, and keeps the exit status."""
+    """Prints the findings of the audit of a copy, and keeps the exit status."""
 
     def __init__(self, say: Say) -> None:
         self._say = say

@@ -1,7 +1,7 @@
-"""The commands ``db check`` and ``db upgrade``: their output and exit statuses.
+"""The output and the exit statuses of the commands ``db check`` and ``db upgrade``.
 
-Always true: a check changes nothing, and reports whether programs at the database's current
-revision can use the new schema.
+Always true: a check changes nothing. It prints whether programs for the current schema can also use
+the new schema.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ DONE, STEPS_LEFT, UNUSABLE = 0, 1, 2
 
 
 def check(database: Database, say: Say) -> int:
-    """Print what an upgrade would do; returns the exit status.
+    """Print what an upgrade would do, and return the exit status.
 
     The status is 1 if steps are missing, and 2 if this program is too old for the database.
     """
     found = look(database)
     current, newest = found.current, found.newest
     if current == newest:
-        say(f"The database is at revision {current}, and so is this program.\n")
+        say(f"The database and this program are at revision {current}.\n")
         return DONE
     if not found.is_known:
-        say(f"The database is at revision {current}, and this program knows {newest} at most.\n")
+        say(f"The database is at revision {current}, but this program knows only up to {newest}.\n")
         say("It can use the database.\n" if found.is_usable else "It cannot use the database.\n")
         return DONE if found.is_usable else UNUSABLE
-    say(f"The database is at revision {current or 'none'}, and this program at {newest}.\n")
+    say(f"The database is at revision {current or 'none'}, and this program needs {newest}.\n")
     _print_steps(found, say)
     return STEPS_LEFT
 

@@ -1,6 +1,6 @@
 """Repeats a recorded decision with the real pipeline, and compares the results.
 
-Always true: only the recording is read. Without changes, the result is the same as recorded.
+Always true: nothing but the recording is read. Without changes, the result is the recorded result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _scheduling = converter_to(Scheduling)
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changes to the recorded decision; ``None`` keeps the recorded value."""
+    """Changes to the recorded decision. ``None`` keeps the recorded value."""
 
     driver: str | None = None
     filters: tuple[str, ...] | None = None
@@ -37,7 +37,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The result of a replay, with the recording."""
+    """The result of a replay, together with the recording."""
 
     recorded: Reopened
     plan: BuildPlan
@@ -88,7 +88,7 @@ def _settings(recipe: Recipe, changes: Changes) -> Scheduling:
         dict(recipe.weighers) if changes.weighers is None else changes.weighers
     )
     size = recipe.subset_size if changes.subset_size is None else changes.subset_size
-    # Converted from plain values, so that a file is validated like the settings.
+    # Convert from plain values, so that the values in a file are validated like the settings.
     values = {
         "scheduler_driver": changes.driver or recipe.driver,
         "default_host_filters": recipe.filters if changes.filters is None else changes.filters,
@@ -106,7 +106,7 @@ def _settings(recipe: Recipe, changes: Changes) -> Scheduling:
 
 
 def _differences(then: Sequence[Entry], now: Sequence[Entry]) -> Iterator[str]:
-    """Yield a line for each server that is now placed elsewhere than recorded."""
+    """Yield a line for each server whose place in the replay differs from the recorded place."""
     for number in range(max(len(then), len(now))):
         before, after = (_place(each, number) for each in (then, now))
         if before != after:
@@ -122,5 +122,5 @@ def _place(entries: Sequence[Entry], number: int) -> str:
 
 
 def plain_plan(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Return the entries of a plan as plain values."""
+    """Return the entries of a plan as JSON values."""
     return [{"host": each.host, "weight": each.weight} for each in entries]

@@ -17,7 +17,7 @@ SAME, DIFFERENT = 0, 1
 
 
 def run(options: Mapping[str, Any]) -> int:
-    """Replay one file; returns the exit status."""
+    """Replay one recording, and return the exit status."""
     return run_command(
         "replay",
         lambda: _run(options),
@@ -44,7 +44,7 @@ def _print(replayed: Replayed, *, is_json: bool) -> None:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has closed the output; the comparison's status is still valid.
+        # The reader has closed the output, but the status of the comparison is still valid.
         discard_output()
     except OSError as error:
         discard_output()
@@ -52,7 +52,7 @@ def _print(replayed: Replayed, *, is_json: bool) -> None:
 
 
 def _content(path: Path) -> bytes:
-    # A device may be endless, and a file that is too large must not be unpacked.
+    # Reject devices, which may be endless. Do not unpack a file that is too large.
     if path.exists() and not path.is_file():
         raise Invalid(f"{path} is not a regular file.")
     recordings.check_file_size(path.stat().st_size)

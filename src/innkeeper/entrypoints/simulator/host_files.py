@@ -1,4 +1,4 @@
-"""Reads hosts from a file: TOML, CSV, the nodes of the GPU trace, or a service's recording."""
+"""Reads hosts from a file. The file may be TOML, CSV, the nodes of the GPU trace or a recording."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _of_toml(path: Path) -> tuple[HostGroup, ...]:
     try:
         read = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        # A ValueError is a syntax error, or a number with thousands of digits.
+        # A syntax error or a number with thousands of digits is a ValueError.
         raise Invalid(f"{path.name} is not valid TOML: {error}.") from error
     tables = read.get("hosts")
     if read.keys() != {"hosts"} or not isinstance(tables, list):
@@ -105,7 +105,7 @@ def _checked(where: str, key: str, value: Any, kind: Any) -> Any:
 
 
 def _capability(where: str, name: str, fact: Any) -> Any:
-    """Return a capability, which may be any JSON value except null, with bounded numbers."""
+    """Return a capability. Raises :class:`Invalid` for null and for numbers that are too large."""
     if isinstance(fact, Mapping):
         return {key: _capability(where, f"{name}.{key}", each) for key, each in fact.items()}
     if isinstance(fact, list):

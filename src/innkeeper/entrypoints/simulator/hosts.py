@@ -17,7 +17,7 @@ from innkeeper.entrypoints.simulator.traces.packing import PARTS as MACHINE_CLAS
 from innkeeper.scheduling.simulation.fleets import HOSTS_MAX, HostGroup, HostShape
 
 MACHINE = "machine"
-"""A host of a packing trace; its amounts are fractions of the machine."""
+"""The name of hosts in packing traces, whose amounts are fractions of a machine."""
 SHAPE = re.compile(r"(?:\d+(?:\.\d+)?[cgmd])+", re.ASCII)
 PART = re.compile(r"(\d+(?:\.\d+)?)([cgmd])", re.ASCII)
 LETTERS = {
@@ -35,7 +35,7 @@ TOTAL_MAX = 2**40
 
 @dataclass(slots=True)
 class Draft:
-    """A host shape under construction."""
+    """Collects the parts of a host shape while it is parsed."""
 
     name: str
     totals: dict[str, int] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Draft:
     capabilities: dict[str, Any] = field(default_factory=dict)
 
     def total(self, class_name: str, amount: float) -> None:
-        """Set the total of a class."""
+        """Set the total of a resource class."""
         if not CLASS.fullmatch(class_name):
             raise Invalid(f"{class_name!r} is not a valid name of a resource class.")
         if not 1 <= amount <= TOTAL_MAX or amount != int(amount):
@@ -56,13 +56,13 @@ class Draft:
         self.totals[class_name] = int(amount)
 
     def ratio(self, class_name: str, ratio: float) -> None:
-        """Set the allocation ratio of a class."""
+        """Set the allocation ratio of a resource class."""
         if not 0 < ratio <= RATIO_MAX:
             raise Invalid(f"The ratio of {class_name} must be above 0 and at most {RATIO_MAX:g}.")
         self.ratios[class_name] = float(ratio)
 
     def shape(self) -> HostShape:
-        """Return the finished shape."""
+        """Return the host shape. Raises :class:`Invalid` if it has no resources."""
         if not self.totals:
             raise Invalid(f"A host {self.name} has no resources.")
         return HostShape(
@@ -71,14 +71,14 @@ class Draft:
 
 
 def parse(text: str) -> tuple[HostGroup, ...]:
-    """Parse groups of hosts as on the command line."""
+    """Parse groups of hosts in the form of the command line."""
     groups = tuple(_group(part) for part in text.split("+"))
     check(groups)
     return groups
 
 
 def check(groups: Sequence[HostGroup]) -> None:
-    """Reject fleets that are too large."""
+    """Raise :class:`Invalid` if there are too many hosts."""
     if sum(group.count or 0 for group in groups) > HOSTS_MAX:
         raise Invalid(f"There must be at most {HOSTS_MAX} hosts.")
 
@@ -152,7 +152,7 @@ def _number(key: str, text: str) -> float:
 
 
 def _capability(key: str, text: str) -> str | int | float:
-    """Return a capability as an agent would report it, with numbers as numbers."""
+    """Return the value of a capability. If the text is a number, the value is a number."""
     whole, number = whole_of(text), number_of(text)
     if is_boundless(text):
         raise Invalid(f"The capability {key} must not be {text!r}.")
@@ -162,7 +162,7 @@ def _capability(key: str, text: str) -> str | int | float:
 
 
 def file_of(text: str) -> Path | None:
-    """Return the file that a description of hosts names, or ``None`` if there is no such file."""
+    """Return the path if ``text`` is the path of an existing file, or else ``None``."""
     path = Path(text)
     try:
         return path if path.is_file() else None

@@ -13,7 +13,7 @@ LAG_MAX_S = DAY_S
 PERIOD_MIN_S, PERIOD_MAX_S = 60.0, 30 * DAY_S
 PROJECTS_MAX = 100_000
 SIZE_MAX_GB = 1e6
-# The simulation defines these names, too. They are repeated here, because every program imports
+# The simulation also defines these names. They are repeated here, because every program imports
 # this module, and importing the simulation takes time.
 DEALS = ("round-robin", "contiguous", "by-shape")
 MERGES = ("by-weight", "in-turn")
@@ -126,8 +126,8 @@ def _add_trees(command: argparse.ArgumentParser) -> None:
         "--merge",
         choices=MERGES,
         default=MERGES[0],
-        help="how a zone merges the offers of its children: all offers by weight, or always the "
-        f"best among the next offer of each child (default: {MERGES[0]})",
+        help="how a zone merges the offers of its children: by comparing all offers, or only the "
+        f"next offer of each child (default: {MERGES[0]})",
     )
     trees.add_argument(
         "--lag",

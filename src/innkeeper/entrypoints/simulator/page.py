@@ -1,4 +1,4 @@
-"""A self-contained HTML page with all results: it loads nothing from other addresses."""
+"""A self-contained HTML page with all results. It loads nothing from other addresses."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ from innkeeper.entrypoints.simulator.text_tables import name_of
 from innkeeper.scheduling.simulation.measures import Column, ReplayOutcome
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Distinguishable with color vision deficiency."""
+"""People with color vision deficiency can distinguish these colors."""
 STYLES = ("-", "--", ":", "-.")
 WIDTH, HEIGHT, DPI = 9.0, 3.6, 110
 UNSHOWN = "_nolegend_"
 LEGEND_MAX = 28
-"""Longer names are cut in legends."""
+"""Longer names are shortened in legends."""
 
 
 def all_of(results: Results) -> Mapping[str, bytes]:
@@ -56,7 +56,7 @@ def _figure(rows: int = 1) -> tuple[Figure, list[Axes]]:
 
 def _png(figure: Figure) -> bytes:
     buffer = BytesIO()
-    # Without a version or date, equal results have equal bytes.
+    # Omit the version and the date, so that equal results have equal bytes.
     figure.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()
 
@@ -69,7 +69,8 @@ def _look(number: int) -> dict[str, Any]:
 
 
 def _label(name: str) -> str:
-    # Matplotlib hides labels with a leading underscore, and reads dollars as formulas.
+    # Matplotlib hides labels with a leading underscore, and reads text between dollar signs as
+    # formulas.
     cut = name if len(name) <= LEGEND_MAX else name[: LEGEND_MAX - 1] + "…"
     return cut.lstrip("_").replace("$", r"\$") or "-"
 

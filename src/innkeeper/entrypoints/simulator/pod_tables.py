@@ -20,7 +20,7 @@ Outcomes = Sequence[tuple[NamedPodPolicy, PodOutcome]]
 
 
 def summary(workload: Workload, outcomes: Outcomes) -> list[str]:
-    """Describe the replay in a few lines."""
+    """Return a few lines that describe the replay."""
     first = outcomes[0][1]
     return [
         f"trace {workload.name}: {first.servers} servers and {first.volumes} volumes of "

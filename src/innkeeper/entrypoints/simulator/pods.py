@@ -1,6 +1,6 @@
 """Parses pods and their policies from the command line.
 
-Always true: a policy has the filters and weighers of the service, by the same names. Errors are
+Always true: policies use the service's own filters and weighers, with the same names. Errors are
 raised as :class:`Invalid`, and quote the invalid part.
 """
 
@@ -25,13 +25,13 @@ from innkeeper.terminal.arguments import names
 PODS_MAX = 1000
 FIELDS = ("filters", "threshold", "pods")
 NUMBERS = {"weight": "weight", "price": "price", "threshold": "threshold_percent"}
-"""Keys of pods, and the fields that they set."""
+"""The keys of pods on the command line, and the field that each key sets."""
 HOW = "Write pods as [COUNTx]SHAPE[/KEY=VALUE]..., with + between groups, not {!r}."
 
 
 @dataclass(frozen=True, slots=True)
 class NamedPodPolicy:
-    """A policy to compare, with its pods, under the name of its results."""
+    """A policy to compare and its pods, under the name with which the results are shown."""
 
     name: str
     text: str
@@ -40,9 +40,9 @@ class NamedPodPolicy:
 
 
 def parse(options: Mapping[str, Any]) -> tuple[NamedPodPolicy, ...]:
-    """Parse the pods, and the policies to compare.
+    """Parse the policies to compare and their pods.
 
-    Without a policy in the options, the service's own policy is used.
+    If the options have no policy, the service's default policy is used.
     """
     pods = pods_of(options["pods"])
     found = tuple(_policy(text, pods) for text in options["pod_policy"])

@@ -1,7 +1,7 @@
-"""Parses scheduling policies: a driver, filters and weighers under a name.
+"""Parses scheduling policies. A policy has a name, a driver, filters and weighers.
 
-Always true: a policy has the same parts as the service's scheduler, with the same names. An
-unknown name is an error before anything is replayed.
+Always true: a policy has the same parts as the service's scheduler, with the same names. An unknown
+name is an error before the first replay.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ NAME = re.compile(r"[\w.+-]{1,40}", re.ASCII)
 MULTIPLIER_MAX = 1e9
 FIELDS = ("driver", "filters")
 BASELINES = {"first_fit": "innkeeper.scheduling.simulation.first_fit:FirstFit"}
-"""Drivers for comparison, which exist only in simulations."""
+"""Scheduler drivers for comparison, which exist only in simulations."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulingPolicy:
-    """A scheduler's settings, and the name under which its results are shown."""
+    """The settings of a scheduler, and the name under which its results are shown."""
 
     name: str
     settings: Scheduling
     is_variant: bool = False
-    """Whether another policy with the same settings is in the results, too."""
+    """Whether the results also contain another policy with the same settings."""
 
     def named(self, name: str) -> SchedulingPolicy:
-        """Return the policy under another name, for results on another tree of zones."""
+        """Return the policy under another name, such as for the results on a tree of zones."""
         return SchedulingPolicy(name, self.settings, is_variant=True)
 
     def changed(self, changes: Mapping[str, str]) -> SchedulingPolicy:
-        """Return the policy of a zone that changes parts of this policy."""
+        """Return the policy with changes. Zones of a tree may change parts of a policy."""
         if not changes:
             return self
         return SchedulingPolicy(self.name, _settings(self.settings, changes))
@@ -51,7 +51,7 @@ class SchedulingPolicy:
     def scheduler(self, *, is_timed: bool = True) -> Scheduler:
         """Return a new scheduler, without state from another replay.
 
-        A scheduler that is not timed computes no alternate hosts, because they do not affect the
+        If ``is_timed`` is false, the scheduler computes no alternate hosts, which do not affect the
         choice.
         """
         settings = self.settings
@@ -63,11 +63,11 @@ class SchedulingPolicy:
             raise Invalid(f"The policy {self.name}: {error}") from error
 
     def rules(self) -> Rules:
-        """Return the settings of its filters and weighers."""
+        """Return the settings of the policy's filters and weighers."""
         return rules_of(self.settings)
 
     def description(self) -> str:
-        """Return its driver and weighers, in one line."""
+        """Return the policy's driver and weighers, in one line."""
         multipliers = self.settings.weigher_multipliers
         weighers = ", ".join(
             name + (f"={multipliers[name]:g}" if name in multipliers else "")
@@ -76,12 +76,15 @@ class SchedulingPolicy:
         return f"driver {self.settings.scheduler_driver}; weighers {weighers or 'none'}"
 
     def filter_names(self) -> str:
-        """Return its filters, in one line."""
+        """Return the policy's filters, in one line."""
         return ", ".join(self.settings.default_host_filters) or "none"
 
 
 def parse(options: Mapping[str, Any]) -> tuple[SchedulingPolicy, ...]:
-    """Parse the ``--policy`` options, or the single policy of the other options."""
+    """Parse the ``--policy`` options.
+
+    If there are none, returns the single policy of the other options.
+    """
     usual = _settings(Scheduling(), options)
     named = [_policy(text, usual) for text in options["policy"]]
     if not named:
@@ -130,7 +133,10 @@ def _policy(text: str, usual: Scheduling) -> SchedulingPolicy:
 
 
 def weighers_of(text: str) -> tuple[Sequence[str], dict[str, float]]:
-    """Parse the names of weighers, and the multipliers that are given."""
+    """Parse names of weighers and their multipliers.
+
+    Raises :class:`Invalid` if a name is repeated.
+    """
     found: list[str] = []
     multipliers: dict[str, float] = {}
     for part in names(text):

@@ -1,4 +1,4 @@
-"""Reads the hosts of a recording, without their servers.
+"""Reads the hosts of a recorded decision, without their servers.
 
 Each host keeps its capacity, zone, traits and capabilities, but not its aggregates and shared
 pools. Hosts that are closed to new servers are skipped.
@@ -25,7 +25,7 @@ def is_one(head: bytes) -> bool:
 
 
 def load(path: Path) -> tuple[HostGroup, ...]:
-    """Read the hosts; equal hosts become one group."""
+    """Read the hosts. Equal hosts become one group."""
     try:
         recordings.check_file_size(path.stat().st_size)
         packed = path.read_bytes()
@@ -53,7 +53,8 @@ def _shape(table: HostTable, index: HostIndex) -> HostShape:
     totals: dict[str, int] = {}
     ratios: dict[str, float] = {}
     for name in sorted(table.free):
-        # The capacity is the sum of free and used; max_unit limits a single allocation.
+        # The capacity is the sum of the free and the used amount, while max_unit limits a single
+        # allocation.
         capacity = int(table.free[name][index] + table.used[name][index])
         total = int(min(capacity, table.max_units[name][index]))
         if total > 0:

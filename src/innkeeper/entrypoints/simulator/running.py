@@ -31,9 +31,8 @@ from innkeeper.terminal.progress import Advance, AttemptProgress
 class Contender:
     """A policy on the whole fleet, or on a tree of zones with the same hosts.
 
-    On the whole fleet, ``has_fixed_scales`` uses the fixed scales with which trees weigh hosts. A
-    tree is compared with this contender, too, so that the effect of the tree is seen without the
-    effect of the scales.
+    Trees weigh hosts with fixed scales. If ``has_fixed_scales`` is true, the whole fleet is weighed
+    with the same scales, so that a comparison with a tree shows only the effect of the tree.
     """
 
     policy: SchedulingPolicy
@@ -42,7 +41,7 @@ class Contender:
 
     @property
     def label(self) -> SchedulingPolicy:
-        """The policy, under the name of this contender."""
+        """The policy, under the name that the results show for this contender."""
         if self.tree is not None:
             return self.policy.named(f"{self.policy.name}, tree {self.tree.name}")
         if self.has_fixed_scales:
@@ -61,7 +60,7 @@ class Compaction:
 
     @property
     def share(self) -> float:
-        """The lower bound divided by the fleet; 1 is optimal."""
+        """The lower bound of the number of hosts, divided by the number of hosts. 1 is optimal."""
         return self.bound.hosts / self.hosts
 
 
@@ -77,11 +76,11 @@ class Results:
     notes: tuple[str, ...]
     trees: tuple[SimulatedTree, ...] = ()
     tree_figures: tuple[tuple[str, TreeFigures], ...] = ()
-    """The figures of each contender on a tree, under the name of its policy."""
+    """The figures of each contender on a tree, with the name of the contender's policy."""
 
 
 class Simulation:
-    """One workload, the hosts, and the policies to compare."""
+    """Replays one workload on hosts, for each of the policies to compare."""
 
     def __init__(
         self,
@@ -106,7 +105,9 @@ class Simulation:
         self._progress = progress
 
     def run(self, *, is_compact: bool) -> Results:
-        """Replay on the fleet if its size is given; with ``is_compact``, find the smallest fleet.
+        """Replay on the fleet if its size is given.
+
+        If ``is_compact``, also find the smallest fleet.
 
         Raises :class:`Invalid` if the numbers of hosts are incomplete.
         """
@@ -186,7 +187,7 @@ class Simulation:
                 outcome, _ = self._replay(contender, groups, options, advance)
             return outcome.first_refusal_s is None
 
-        # One host for each server suffices, unless a filter requires something else.
+        # One host for each server is enough, unless a filter requires something else.
         most = min(HOSTS_MAX, max(least_hosts(bound), self._workload.count))
         found = smallest(has_room, least_hosts(bound), most)
         return Compaction(contender.label, shape, found, bound)

@@ -14,7 +14,7 @@ SHAPES_SHOWN = 20
 
 
 def summary(results: Results) -> list[str]:
-    """Describe the replay in a few lines."""
+    """Return a few lines that describe the replay."""
     workload = results.workload
     first, last = workload.arrivals_s[0], workload.arrivals_s[-1]
     requests = len(workload.requests()) - 1

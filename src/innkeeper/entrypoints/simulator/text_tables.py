@@ -10,7 +10,7 @@ NAMES = {"VCPU": "cores", "MEMORY_MB": "memory", "DISK_GB": "disk", "PGPU": "GPU
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; the first column is text, all others are numbers."""
+    """A table. The first column is text, and all other columns are numbers."""
 
     title: str
     heading: tuple[str, ...]
@@ -18,17 +18,17 @@ class Table:
 
 
 def name_of(class_name: str) -> str:
-    """Return a resource class's name in headings."""
+    """Return the name of a resource class in headings."""
     return NAMES.get(class_name, class_name)
 
 
 def percent(share: float) -> str:
-    """Return a share as text."""
+    """Return a share as a percentage."""
     return f"{100 * share:.1f} %"
 
 
 def text_of(table: Table) -> str:
-    """Return a table in aligned columns, below its title."""
+    """Return a table as text, with its title and aligned columns."""
     lines = (table.heading, *table.rows)
     widths = [max(len(line[at]) for line in lines) for at in range(len(table.heading))]
     text = [f"{table.title}:"]

@@ -10,7 +10,7 @@ ZONES_SHOWN = 20
 
 
 def all_of(results: Results) -> list[Table]:
-    """Return the tables about trees; none if there are no trees."""
+    """Return the tables about trees. The list is empty if there are no trees."""
     if not results.tree_figures:
         return []
     zones = [_zones(name, figures) for name, figures in results.tree_figures]

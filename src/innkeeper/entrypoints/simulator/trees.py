@@ -24,13 +24,13 @@ from innkeeper.scheduling.simulation.zone_trees import (
 WIDTHS = re.compile(r"\d+(x\d+)*", re.ASCII)
 KEYS = {"name", "share", "weight_offset", "weight_scale", "zones", "driver", "filters", "weighers"}
 ROOT_KEYS = {"name", "share", "zones", "driver", "filters", "weighers"}
-"""The root has no parent, so it has neither offset nor scale."""
+"""The keys of the root. It has no parent, so it has neither offset nor scale."""
 CHANGES = ("driver", "filters", "weighers")
 NUMBER_MAX = 1e9
 
 
 def parse(texts: Sequence[str], deal: str = ROUND_ROBIN) -> tuple[SimulatedTree, ...]:
-    """Parse the ``--tree`` options."""
+    """Parse the ``--tree`` options. Raises :class:`Invalid` if two trees have the same name."""
     found = tuple(_tree(text, deal) for text in texts)
     names = [tree.name for tree in found]
     if len(set(names)) < len(names):
@@ -41,7 +41,7 @@ def parse(texts: Sequence[str], deal: str = ROUND_ROBIN) -> tuple[SimulatedTree,
 def _tree(text: str, deal: str) -> SimulatedTree:
     if WIDTHS.fullmatch(text):
         widths = [whole_of(part) or 0 for part in text.split("x")]
-        # A tree of one zone is the zone itself.
+        # A tree of one zone has no child zones.
         return uniform(text, [] if widths == [1] else widths, deal)
     path = file_of(text)
     if path is None:

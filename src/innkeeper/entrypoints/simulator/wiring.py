@@ -47,11 +47,11 @@ OF_HOSTS: Mapping[str, Any] = {
     "reference": None,
     "all_or_none": False,
 }
-"""Options that simulations of pods reject. The values are those of omitted options."""
+"""Options that simulations of pods reject, with their default values."""
 
 
 def run(options: Mapping[str, Any]) -> int:
-    """Simulate, print the results and write them; returns the exit status."""
+    """Run the simulation, print and write the results, and return the exit status."""
     return run_command(
         "simulate",
         lambda: _run(options),
@@ -62,7 +62,7 @@ def run(options: Mapping[str, Any]) -> int:
 
 
 def progress_on(stream: TextIO) -> AttemptProgress:
-    """Return bars if the stream is a terminal, or lines if it is a file or a pipe."""
+    """Return an object that shows progress as bars on a terminal, and as lines elsewhere."""
     if not stream.isatty():
         return Lines(stream, noun="servers", tells_start=False)
     count = TextColumn("{task.completed:.0f} of {task.total:.0f} servers")
@@ -104,14 +104,14 @@ def _of_hosts(options: Mapping[str, Any]) -> int:
     out: Path | None = options["out"]
     plots: ModuleType | None = None
     if out is not None:
-        # Checked before the replays, which may take long.
+        # Check this before the replays, which may take long.
         plots = _plots()
         out.mkdir(parents=True, exist_ok=True)
     chosen = policies.parse(options)
     compared = trees.parse(options["tree"], options["deal"])
     for policy in chosen:
         for zone in (zone for tree in compared for zone in tree.root.preorder()):
-            # An unknown name in a tree is an error before anything is replayed.
+            # Check the names in trees before the first replay.
             policy.changed(zone.changes).scheduler()
     file = hosts.file_of(options["hosts"])
     groups = hosts.parse(options["hosts"]) if file is None else host_files.load(file)

@@ -18,22 +18,24 @@ LOG = structlog.get_logger("innkeeper.worker")
 RESTART_FIRST_S = 0.5
 RESTART_MAX_S = 30.0
 STEADY_S = 60.0
-"""After a program has run for this long, the pause before its restart is the shortest again."""
+"""If a program has run for this number of seconds, the pause before its restart is the shortest
+again."""
 LOOK_S = 0.2
 STOP_S = 10.0
 HEARTBEAT, INSTEAD_OF = "--heartbeat", "--instead-of"
-"""Options of a supervised program: the pipe for its heartbeats, and how its predecessor ended."""
+"""Options of a supervised program. They have the pipe for its heartbeats, and how its predecessor
+ended."""
 DEAD, HUNG = "dead", "hung"
 READ_MAX = 65_536
 
 
 class Child:
-    """A program that is started, restarted when it dies, and stopped with this process.
+    """A program that is started, restarted after it dies, and stopped when this process stops.
 
     The program has ``stop_s`` seconds to stop before it is killed. ``died`` is called with the pid
-    of each process that has ended. With ``silence_max_s``, the program must keep sending heartbeats
-    after the first one. If it sends none for that many seconds, or reports that it is stuck, it is
-    killed and restarted.
+    of each process that has ended. If ``silence_max_s`` is set, the program must keep sending
+    heartbeats after its first heartbeat. If it sends no heartbeat for ``silence_max_s`` seconds, or
+    reports that it is stuck, it is killed and restarted.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class Child:
         self._stop.set()
 
     def stop(self) -> None:
-        """Stop the program; kill it if it does not stop in time."""
+        """Stop the program. If it does not stop in time, kill it."""
         self.ask_to_stop()
         if self._thread.is_alive():
             self._thread.join(self._stop_s + RESTART_FIRST_S)
@@ -83,7 +85,7 @@ class Child:
             self._stop.wait(pause_s)
 
     def _run_once(self) -> float:
-        """Run one process until it ends; returns about how many seconds it ran."""
+        """Run one process until it ends. Returns the approximate number of seconds that it ran."""
         try:
             pipe = _HeartbeatPipe(self._silence_max_s)
         except OSError as error:
@@ -124,7 +126,8 @@ class Child:
         child = subprocess.Popen(  # noqa: S603 - our own
             command,
             env=self._environ,
-            # In its own process group, so that signals from the terminal reach only this process.
+            # The child has its own process group, so that signals from the terminal reach only this
+            # process.
             process_group=0,
             pass_fds=() if pipe.writing is None else (pipe.writing,),
         )
@@ -133,7 +136,7 @@ class Child:
 
     def _kill(self, child: subprocess.Popen[bytes], why: str) -> None:
         LOG.error("worker_hung", name=self._name, pid=child.pid, why=why, state=_state(child.pid))
-        # Killed at once, because a hung process does not react to SIGTERM.
+        # Kill the process at once, because a hung process does not react to SIGTERM.
         child.send_signal(signal.SIGKILL)
         self._last_end = HUNG
 
@@ -141,8 +144,8 @@ class Child:
 class _HeartbeatPipe:
     """The pipe with the heartbeats of one process.
 
-    Silence is counted in checks, not in clock time. So neither a suspended machine nor a stopped
-    supervisor makes a process appear silent.
+    Silence is counted in checks, not in clock time. Otherwise, a process would appear silent after
+    the machine was suspended or the supervisor was stopped.
     """
 
     def __init__(self, silence_max_s: float | None) -> None:
@@ -171,7 +174,7 @@ class _HeartbeatPipe:
             self.writing = None
 
     def why_hung(self) -> str | None:
-        """Check once; returns why the program must be killed, or ``None``."""
+        """Check the pipe once. Returns the reason to kill the program, or ``None``."""
         if self._reading is None:
             return None
         beats = b""
@@ -183,7 +186,7 @@ class _HeartbeatPipe:
         self._looks += self._has_begun
         if not self._looks or self._looks < self._looks_max:
             return None
-        # Count again: a killed process may exist for some more checks.
+        # Begin to count again, because a killed process may exist for some more checks.
         self._has_begun, self._looks = False, 0
         return "it sends no heartbeats"
 

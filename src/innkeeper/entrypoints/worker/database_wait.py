@@ -1,10 +1,10 @@
 """Waits for the database at the start of a service.
 
-Always true: the wait ends, and each failed attempt is logged. Pauses grow and are randomized, so
-that processes that started together do not retry together.
+Always true: the wait ends, and each failed attempt is logged. Pauses grow, and are random, so that
+processes that start together do not retry together.
 
-May be false: that waiting helps. Some permanent errors, such as an unknown host name, look like
-an unavailable database, and are retried too.
+May be false: that waiting helps. Some permanent errors, such as an unknown host name, look like an
+unavailable database, and are also retried.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def at_once(make: Callable[[], T]) -> T:
 
 
 class NotThere(Exception):
-    """The database did not become available in time; starting again later may help."""
+    """Raised if the database does not become available in time. A later start may succeed."""
 
 
 class DatabaseWait:
-    """Retries what fails because the database is unavailable, up to a time limit."""
+    """Repeats an action that fails because the database is unavailable, up to a time limit."""
 
     def __init__(self, within_s: float, draw: Callable[[], float], retry: Retry = START) -> None:
         """``draw`` returns random numbers from 0 to 1 that differ between processes."""
@@ -53,7 +53,7 @@ class DatabaseWait:
         self._retry = retry
 
     def __call__(self, make: Callable[[], T]) -> T:
-        """See :class:`Patiently`. Raises :class:`NotThere` after the time limit."""
+        """Return the result of ``make``. Raises :class:`NotThere` after the time limit."""
         begun_s = time.perf_counter()
         for pause_s in chain(self._retry.pauses_s, repeat(self._retry.pauses_s[-1])):
             try:
@@ -69,7 +69,7 @@ class DatabaseWait:
                 f"Cannot use the database: {why.removesuffix('.')}. Gave up after "
                 f"{self._within_s:g} s."
             ) from error
-        # The last attempt is made at the time limit, not before it.
+        # Limit the pause, so that the last attempt is made at the time limit.
         wait_s = min(pause_s * (0.5 + self._draw()), remaining_s)
         LOG.warning(
             "database_awaited", why=why, again_in_s=round(wait_s, 2), left_s=round(remaining_s, 1)
@@ -79,6 +79,6 @@ class DatabaseWait:
 
 
 def reason(error: Exception) -> str:
-    """Return the driver's message in one line; drivers do not quote passwords."""
+    """Return the database driver's message in one line. Drivers do not quote passwords."""
     message = str(getattr(error.__cause__, "orig", None) or error)
     return " ".join(message.split())[:TOLD_MAX]

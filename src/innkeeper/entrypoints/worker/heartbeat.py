@@ -1,12 +1,12 @@
-"""A worker's heartbeats to its supervisor, one a second.
+"""Sends a worker's heartbeat to its supervisor every second.
 
 Always true: the event loop itself sends the heartbeats, so a blocked event loop or a stopped
 process sends none. Each heartbeat also reports whether the writer thread makes progress.
 
-Always true: a thread that waits for the database does not count as stuck, however long it waits.
-Drivers have their own timeouts, and killing the waiting process would not speed up a fail-over.
+A thread that waits for the database does not count as stuck, even if it waits long. Drivers have
+their own timeouts, and killing the waiting process would not speed up a fail-over.
 
-May be false: that a stuck thread will never continue. It is only certain that the thread made no
+May be false: that a stuck thread will never continue. A thread counts as stuck if it makes no
 progress outside the database for the maximum time.
 """
 
@@ -35,18 +35,18 @@ class WatchedThread(Protocol):
 
     @property
     def progress(self) -> int | None:
-        """A number that differs for each piece of work, or ``None`` if there is no work."""
+        """A number that is different for each piece of work, or ``None`` if there is no work."""
 
     @property
     def thread_id(self) -> int | None:
-        """The interpreter's id of the thread; ``None`` before it has started."""
+        """The interpreter's id of the thread, or ``None`` if the thread has not started."""
 
 
 class StuckThreadDetector:
     """Detects that a thread makes no progress. Call :meth:`look` once a second.
 
-    The detector counts checks, not clock time, because there are no checks while the machine is
-    suspended or the process is stopped.
+    The detector counts checks, and not clock time, so that it does not count the time while the
+    machine is suspended or the process is stopped.
     """
 
     def __init__(self, working: WatchedThread, after_s: float) -> None:
@@ -61,7 +61,7 @@ class StuckThreadDetector:
         return self._looks >= self._looks_max
 
     def look(self) -> bool:
-        """Check once; returns whether the thread is stuck."""
+        """Check the thread once. Returns whether it is stuck."""
         progress = self._working.progress
         frame = self._frame()
         if progress is None or progress != self._seen or _is_in_database(frame):
@@ -76,7 +76,7 @@ class StuckThreadDetector:
 
     def _frame(self) -> FrameType | None:
         number = self._working.thread_id
-        # Reading the frame costs the watched thread nothing.
+        # This does not slow down the watched thread.
         return None if number is None else sys._current_frames().get(number)
 
 
@@ -95,7 +95,7 @@ class Heartbeat:
         self._detector = detector
         self._into = into
         if into is not None:
-            # Child processes must not inherit the pipe: they would keep it open.
+            # Child processes must not inherit the pipe, because they would keep it open.
             os.set_inheritable(into, False)
             os.set_blocking(into, False)
 
@@ -104,6 +104,6 @@ class Heartbeat:
         is_stuck = self._detector.look()
         if self._into is None:
             return
-        # A full pipe, or a supervisor that is gone, must not stop the worker.
+        # A full pipe or the end of the supervisor must not stop the worker.
         with suppress(BlockingIOError, BrokenPipeError):
             os.write(self._into, STUCK if is_stuck else WELL)

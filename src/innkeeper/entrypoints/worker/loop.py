@@ -1,7 +1,7 @@
-"""Runs the periodic tasks of all rooms.
+"""Runs the periodic tasks of all systems.
 
-A task does whatever is due. It may run twice or late without harm. A task that fails is logged,
-and runs again in its next period.
+A task does the work that is due. A task may run twice or late without harm. A task that fails is
+logged, and runs again in its next period.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ LOG = structlog.get_logger("innkeeper.worker")
 
 
 class WorkerThread:
-    """One thread for tasks that may wait for each other.
+    """Runs tasks one after another in one thread.
 
-    They are short, and their writes go through the writer thread.
+    Tasks are short, and their writes go through the writer thread.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class WorkerThread:
             try:
                 count = task.work()
             except Exception as error:
-                # The other tasks still run, and this one runs again in its next period.
+                # The other tasks still run, and this task runs again in its next period.
                 LOG.error("task_failed", task=task.name, exc_info=error)
                 continue
             if count:

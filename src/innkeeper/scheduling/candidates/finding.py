@@ -1,7 +1,8 @@
 """Finds the allocation candidates of a query, and summarizes their providers.
 
-Some trees offer no choice: every slot has the same single option. All such trees are read from the
-columns at once. The other trees are searched one by one, until there are enough candidates.
+In some trees, one provider is the only option for every slot. All these trees are evaluated
+together on whole columns. The other trees are searched one by one, until there are enough
+candidates.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from innkeeper.snapshot.forests import NO_ROW, Rows
 from innkeeper.snapshot.providers import ProviderTable
 
 PARTS_MAX = 1_000_000
-"""The maximum number of slots times candidates in one response. No setting raises this limit. A
-response at this limit takes a few hundred megabytes of memory."""
+"""The limit for the number of slots multiplied by the number of candidates in one response. No
+setting raises this limit. A response at this limit takes a few hundred megabytes of memory."""
 
 
 def find(
@@ -39,7 +40,7 @@ def find(
     shuffle: Shuffle | None = None,
     goes_on: GoesOn = lambda: True,
 ) -> FoundCandidates:
-    """Search for candidates while ``goes_on`` returns True.
+    """Search for candidates until there are enough, or until ``goes_on`` returns False.
 
     ``shuffle`` randomizes the order. Without ``shuffle``, the result is a function of table and
     query.
@@ -59,7 +60,7 @@ def find(
     else:
         found = walk(_either(search, plain, tree) for tree in order)
     picks = list(islice(found, limit))
-    # It is not worth searching further only to learn whether one more candidate exists.
+    # A further search would only reveal whether one more candidate exists.
     is_bounded = len(picks) == most and (query.limit is None or query.limit > most)
     return FoundCandidates(
         _candidates(table, slots.all, picks),
@@ -69,7 +70,7 @@ def find(
 
 
 def _breadth_first(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
-    """Yield the first choice of each tree, then each tree's second choice, and so on, lazily."""
+    """Lazily yield the first choice of each tree, then each tree's second choice, and so on."""
     waiting: deque[Iterator[Picks]] = deque()
     for tree in trees:
         choices = iter(tree)
@@ -89,15 +90,17 @@ def _breadth_first(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
 
 
 def _plain_rows(table: ProviderTable, query: CandidateQuery, slots: Slots) -> Rows | None:
-    """Return, for each tree, the one row that is the only option of every slot, or ``NO_ROW``.
+    """Return for each tree the row that is the only option for all slots, or ``NO_ROW``.
 
-    Return None for queries with several groups, because the choices of groups depend on each other.
+    Return None for a query with several groups, because the choice for one group affects the
+    choices for the others.
     """
     if len(query.groups) > 1:
         return None
     forest = table.forest
     rows = np.full(forest.tree_count, NO_ROW, dtype=np.intp)
-    # A sharing provider is an option in several trees; only the search removes duplicates.
+    # Sharing providers are excluded: they are options in several trees, and only the search removes
+    # duplicate choices.
     trees = slots.trees
     for slot in slots.all:
         trees = trees[(slot.own.counts[trees] == 1) & (slot.counts[trees] == 1)]
@@ -157,7 +160,7 @@ def _candidate(uuids: Sequence[ProviderUuid], slots: Sequence[Slot], rows: Picks
 def _summaries(
     table: ProviderTable, slots: Sequence[Slot], picks: Sequence[Picks]
 ) -> dict[ProviderUuid, ProviderSummary]:
-    """Summarize all providers of each tree that supplies an amount of a candidate."""
+    """Summarize all providers in the trees that supply amounts for the candidates."""
     if not picks:
         return {}
     forest = table.forest

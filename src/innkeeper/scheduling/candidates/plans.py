@@ -1,7 +1,7 @@
 """Plans the order in which a search fills slots, and the checks after each slot.
 
-Always true: a plan does not refer to the search that uses it. A reference cycle would keep the
-columns of the search in memory until the next garbage collection.
+Always true: a plan has no reference to the search that uses the plan. Such a reference cycle would
+keep the columns of the search in memory until the next garbage collection.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Check = Callable[[list[int]], bool]
 
 @dataclass(frozen=True, slots=True)
 class SlotPlan:
-    """An order in which to fill the slots, shared by all trees for which this order is best.
+    """An order in which to fill the slots. All trees for which this order is best share the plan.
 
     A *level* is a position in this order. ``order`` has the slot of each level, and ``place`` the
-    level of each slot. ``meeting`` has, for each level, those amounts whose class another slot also
-    takes, perhaps from the same provider. ``checks`` has, for each level, the checks that run as
-    soon as the level is filled.
+    level of each slot. For each level, ``meeting`` has the amounts of classes that another slot
+    also needs. Both slots may get these amounts from the same provider. ``checks`` has the checks
+    that run as soon as the level is filled.
     """
 
     order: Sequence[int]
@@ -65,7 +65,8 @@ def _checks(
     last = {suffix: level for level, suffix in enumerate(suffixes)}
     is_suffixed = [suffix != UNSUFFIXED for suffix in suffixes]
     if together:
-        # The slots of the unsuffixed group come first, so no other slot is filled yet.
+        # The slots of the unsuffixed group come first, so the check sees only providers of this
+        # group.
         checks[last[UNSUFFIXED]].append(partial(_has_traits_together, together))
     for level, has_suffix in enumerate(is_suffixed):
         if query.is_isolated and has_suffix:
@@ -95,7 +96,7 @@ def _is_one_of_a_tree(tree_of: Rows, rows: list[int]) -> bool:
 
 
 def _is_subtree(forest: Forest, levels: Sequence[int], rows: list[int]) -> bool:
-    """Return whether one of the groups' providers is an ancestor of all the others."""
+    """Return whether one of the chosen rows is an ancestor of all other chosen rows."""
     among = {rows[level] for level in levels}
     if len(among) == 1:
         return True

@@ -1,16 +1,17 @@
-"""Searches, depth first, for all valid choices of one option for every slot of a tree.
+"""Search a tree for all valid choices. A choice has one option for every slot.
 
-Each pick is immediately checked against the earlier picks, to prune invalid combinations early. The
-checks are about sums of amounts on one provider, isolated groups, subtrees, and traits of the
-unsuffixed group. A pick that fails a check is a *dead end*.
+The search goes depth first. Each pick is immediately checked against the earlier picks, to prune
+invalid combinations early. There are checks for sums of amounts on one provider, for isolated
+groups, for subtrees, and for traits of the unsuffixed group. A pick that fails a check is a *dead
+end*.
 
-Always true: every result can be claimed as a whole according to the table, and no result is
-returned twice.
+Always true: according to the table, every result has capacity for a claim of all its amounts. No
+result is returned twice.
 
-May be false: that all results were found. With many groups and few providers, a complete search
-could take practically forever. A search abandons a tree after ``DEAD_ENDS_PER_TREE`` dead ends in
-a row. It stops after ``DEAD_ENDS`` in total (plus a bonus for each result), or when the client has
-disconnected. In all three cases, ``is_cut`` is True.
+The results may be incomplete, because with many groups and few providers, a complete search could
+take practically forever. A search abandons a tree after ``DEAD_ENDS_PER_TREE`` dead ends in a row.
+The whole search stops after ``DEAD_ENDS`` in total (plus a bonus for each result), or when the
+client has disconnected. In all three cases, ``is_cut`` is True.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from innkeeper.snapshot.providers import ProviderTable
 
 DEAD_ENDS_PER_TREE = 20_000
 """The limit of dead ends (picks that fail a check) in a tree since the tree's last result. A dead
-end counts 1, plus 1 for every check at its level. A search of this length takes a few hundredths of
-a second."""
+end counts 1, plus 1 for every check at its level. A search of this length takes some hundredths
+of a second."""
 DEAD_ENDS = 50 * DEAD_ENDS_PER_TREE
-"""The limit of dead ends for a whole request. Many similar trees could have the same dead ends. A
-search of this length takes a few seconds."""
+"""The limit of dead ends for a whole request. Without it, many similar trees could all have the
+maximum of dead ends. A search of this length takes a few seconds."""
 DEAD_ENDS_PER_FIND = 100
-"""The number that each result adds to the limit ``DEAD_ENDS``."""
+"""Each result raises the limit ``DEAD_ENDS`` by this number."""
 
 Picks = tuple[int, ...]
 """The row of each slot, in the order of the slots."""
@@ -40,7 +41,7 @@ Shuffle = Callable[[list[int]], None]
 GoesOn = Callable[[], bool]
 """A function that returns whether the client still waits for the response."""
 LOOK_UP_EVERY = 256
-"""The number of dead ends between two calls of ``GoesOn``."""
+"""The number of dead ends after which the search calls ``GoesOn`` again."""
 
 
 class Search:
@@ -93,10 +94,11 @@ class Search:
         self.is_cut |= walk.is_cut
 
     def _knows_lent_choices(self, options: Sequence[Sequence[int]]) -> bool:
-        """Return whether an earlier tree had the same sharing providers as options.
+        """Return whether an earlier tree had the same sharing providers as options for each slot.
 
-        If so, the search of that tree found all choices that consist of sharing providers only,
-        because such choices do not depend on the tree. If not, record these options.
+        If so, the search of the earlier tree found all choices that consist of sharing providers
+        only, because such choices do not depend on the tree. If not, the options are recorded for
+        later trees.
         """
         if not self.sharing:
             return False
@@ -108,8 +110,8 @@ class Search:
         return is_known
 
     def _plan(self, options: Sequence[Sequence[int]]) -> SlotPlan:
-        # Slots with few options come first, so that dead ends show early. The slots of the
-        # unsuffixed group stay together, since their traits are checked when all are filled.
+        # Slots with few options come first, to find dead ends early. The slots of the unsuffixed
+        # group stay together, because their traits are checked when all of them are filled.
         is_suffixed = [suffix != UNSUFFIXED for suffix in self._suffixes]
         slots = range(len(options))
         order = tuple(sorted(slots, key=lambda at: (is_suffixed[at], len(options[at]))))
@@ -120,7 +122,7 @@ class Search:
         return plan
 
     def _is_known(self, picks: Picks) -> bool:
-        """Return whether this choice has sharing providers only, and an earlier tree had it."""
+        """Return whether a choice has only sharing providers and was found in an earlier tree."""
         if not self.sharing.issuperset(picks):
             return False
         if picks in self._found_lent:
@@ -141,11 +143,10 @@ class Search:
         return before == self._dead_ends // LOOK_UP_EVERY or self._goes_on()
 
     def _is_enough(self, options: Sequence[Sequence[int]]) -> bool:
-        """Return whether the options have enough free capacity for the slots, summed by class.
+        """Return whether the options together have enough free capacity for each class.
 
-        For each class that several slots take, the sum of the amounts is compared with the sum of
-        the free capacity of all options. If the options have too little, the search would try all
-        combinations in vain.
+        The function compares only classes that several slots need. With too little capacity, the
+        search would try all combinations in vain.
         """
         for name in self.several:
             takers = [at for at, slot in enumerate(self.slots) if name in slot.amounts]
@@ -158,8 +159,8 @@ class Search:
     def _can_be_apart(self, options: Sequence[Sequence[int]]) -> bool:
         """Return whether each suffixed group can have its own provider, if the query requires this.
 
-        The check is a bipartite matching by augmenting paths. Without it, eight groups for seven
-        providers cause forty thousand dead ends.
+        The check is a bipartite matching by augmenting paths. Without this check, a search for
+        eight groups with seven providers has forty thousand dead ends.
         """
         if not self.query.is_isolated:
             return True
@@ -198,7 +199,7 @@ class _Walk:
         self._last_own = [row for row in self._options[-1] if row not in search.sharing]
 
     def choices(self, level: int = 0) -> Iterator[Picks]:
-        """Yield all choices that extend the present picks, in the order of the search's slots.
+        """Yield all choices that extend the present picks. A choice has one row per slot.
 
         With ``leaves_lent``, choices that consist of sharing providers only are left out.
         """
@@ -222,12 +223,12 @@ class _Walk:
         return self._options[level]
 
     def count_dead_ends(self, count: int) -> None:
-        """Count dead ends; too many of them end the search in this tree."""
+        """Count dead ends. If there are too many, the search in this tree ends."""
         self._dead_ends += count
         self.is_cut = not self._search.may_go_on(count, self._dead_ends)
 
     def _take(self, level: int, row: int) -> bool:
-        """Add a row to the picks if all checks pass, and return whether they do."""
+        """Add a row to the picks if all checks pass. Return whether the row was added."""
         rows = self._rows
         rows.append(row)
         self._add(level, row, 1)
@@ -250,7 +251,7 @@ class _Walk:
             self._sums[key] = self._sums.get(key, 0) + sign * amount
 
     def _has_room(self, level: int, row: int) -> bool:
-        """Return whether the provider has room for the sum of its amounts of each class."""
+        """Return whether the provider has room for the sums of the amounts picked from it."""
         table = self._search.table
         for name, _ in self._plan.meeting[level]:
             total = self._sums[row, name]
@@ -259,11 +260,11 @@ class _Walk:
         return level + 1 < len(self._options) or self._are_sums_given()
 
     def _are_sums_given(self) -> bool:
-        """Return whether the unit rules allow the sum of each class on each provider.
+        """Return whether the unit rules allow the sums of amounts on each provider.
 
-        A claim makes one allocation of each sum. The unit rules may allow each amount alone, but
-        not the sum. For example, each amount is ``min_unit``, but the sum is no multiple of
-        ``step_size``.
+        A claim makes one allocation per provider and class. The unit rules may allow each amount
+        alone, but not their sum. For example, each amount is ``min_unit``, but the sum is not a
+        multiple of ``step_size``.
         """
         table = self._search.table
         for row, meeting in zip(self._rows, self._plan.meeting, strict=True):

@@ -1,8 +1,8 @@
-"""Finds the slots of a query for candidates, and the options of each slot by tree.
+"""Finds the slots of a candidate query, and the options for each slot by tree.
 
 A *slot* is one class of the unsuffixed group, or a whole suffixed group. The options of a slot are
-the rows that can fill the slot, computed by masks over the columns. Conditions between slots are
-checked by :mod:`innkeeper.scheduling.candidates.search`.
+the rows of providers that can fill the slot. Conditions between slots are checked by
+:mod:`innkeeper.scheduling.candidates.search`.
 
 Always true: an option has enough free capacity within the unit rules, and satisfies all
 conditions of its group that concern a single provider.
@@ -29,9 +29,9 @@ ALL = slice(None)
 class Slot:
     """A slot, with its options in every tree.
 
-    ``own`` has the options inside each tree. The options that share with a tree are the group
-    ``lenders[tree]`` in ``lent``. The chosen option supplies ``amounts``, which are empty for a
-    group without resources.
+    ``own`` has the options inside each tree. The sharing providers that are options for a tree are
+    the group ``lenders[tree]`` in ``lent``. ``amounts`` are the amounts that the chosen option
+    supplies. They are empty for a group without resources.
     """
 
     suffix: str
@@ -47,11 +47,11 @@ class Slot:
         return counts
 
     def options(self, tree: int) -> list[int]:
-        """Return the options in a tree, then those of providers that share with the tree."""
+        """Return the options for a tree: first those inside the tree, then sharing providers."""
         return self.own.of(tree) + self.lent.of(int(self.lenders[tree]))
 
     def has_any(self, mask: Mask) -> Mask:
-        """Return, by tree, whether the tree has an option in the mask."""
+        """Return for each tree whether the mask is True for one of the tree's options."""
         some: Mask = self.own.has_any(mask) | self.lent.has_any(mask)[self.lenders]
         return some
 
@@ -62,7 +62,8 @@ class Slots:
 
     ``trees`` are the trees with options for every slot. ``together`` has a mask for each set of
     traits that the unsuffixed group requires. The mask is True for the rows with any trait of the
-    set. The providers chosen for the group must include a row of each mask.
+    set. For each mask, the providers chosen for the group must include a row where the mask is
+    True.
     """
 
     all: tuple[Slot, ...]
@@ -94,7 +95,7 @@ def _trees(
         is_possible &= table.has_trait([name])[forest.roots]
     if query.root_forbidden:
         is_possible &= ~table.has_trait(query.root_forbidden)[forest.roots]
-    # A tree where no option has a required trait has no candidate. This excludes most trees.
+    # A tree has no candidate if none of its options has a required trait. This excludes most trees.
     for has_trait in together:
         is_possible &= reduce(
             np.logical_or, [slot.has_any(has_trait) for slot in slots if slot.suffix == UNSUFFIXED]
@@ -136,10 +137,10 @@ def _slot_of_group(table: ProviderTable, group: RequestGroup) -> Slot:
 
 
 def _slots_of_classes(table: ProviderTable, group: RequestGroup) -> list[Slot]:
-    """Make the slots of the unsuffixed group: one provider for each class.
+    """Make the slots of the unsuffixed group: one slot for each class.
 
-    An aggregate of a root applies to its whole tree. A provider that shares with the tree must
-    itself be in the aggregate.
+    If the root of a tree is in an aggregate, the whole tree counts as being in the aggregate. A
+    sharing provider must itself be in the aggregate.
     """
     forest = table.forest
     root_rows = forest.roots[forest.tree_of]
@@ -181,7 +182,7 @@ def _in_tree(table: ProviderTable, uuid: ProviderUuid) -> Mask:
 
 
 def classes_in_several(slots: Collection[Slot]) -> frozenset[str]:
-    """Return the classes that more than one slot takes, perhaps from the same provider."""
+    """Return the classes that more than one slot needs."""
     seen: set[str] = set()
     several: set[str] = set()
     for slot in slots:

@@ -12,7 +12,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 def fresh(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True for hosts with known capabilities; None if all hosts have known capabilities."""
+    """Return True for each host with known capabilities, or None if all hosts have them."""
     if _are_all_fresh(hosts, spec):
         return None
     known: Mask = hosts.facts_seen_s[rows] >= _oldest_s(spec)
@@ -20,7 +20,7 @@ def fresh(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Return a value that changes with the set of hosts whose capabilities are known."""
+    """Return a cache key that changes if the set of hosts with known capabilities changes."""
     if _are_all_fresh(hosts, spec):
         return None
     known: Mask = hosts.facts_seen_s >= _oldest_s(spec)

@@ -27,7 +27,7 @@ Counting = Callable[[HostTable, Mask | None], str]
 def public_count(hosts: HostTable, found: Mask | None) -> str:
     """Return the number of hosts in a form that all users may see.
 
-    If any host is dedicated, a number above 0 is returned as "some", because the number may include
+    If any host is dedicated, a number above 0 becomes "some", because the number may include
     dedicated hosts.
     """
     count = exact_count(hosts, found)
@@ -45,7 +45,7 @@ def nowhere(hosts: HostTable, rows: Rows) -> Mask:
 
 
 def named(hosts: HostTable, names: Collection[str], rows: Rows) -> Mask:
-    """Return True for the hosts with these names; unknown names are ignored."""
+    """Return True for the hosts with these names. Unknown names are ignored."""
     return among(hosts, hosts.rows_named(names), rows)
 
 

@@ -22,7 +22,7 @@ SIGNS: dict[str, Callable[[Any, Any], bool]] = {
 }
 LENGTH_MAX = 255
 THOUSAND = 1000
-"""Some drivers report a version as one number: 6002001 is 6.2.1."""
+"""The base for versions that drivers report as one number: 6002001 is 6.2.1."""
 _BOUND = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(\d{1,9}(?:\.\d{1,9}){0,7})\s*", re.ASCII)
 _NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,7}", re.ASCII)
 
@@ -37,7 +37,7 @@ def parse(text: str) -> Bounds:
 
 
 def meets(reported: object, bounds: Bounds) -> bool:
-    """Return whether a reported version is within all bounds. The version is a number or a text."""
+    """Return whether a version, reported as a number or a text, is within all bounds."""
     version = _of(reported)
     return version is not None and all(SIGNS[sign](version, bound) for sign, bound in bounds)
 

@@ -29,7 +29,7 @@ ALL = slice(None)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where each extra spec is met by a value in one of the host's aggregates."""
+    """Return True where the aggregates of the host have a matching value for each extra spec."""
     demands = demands_of(spec.flavor_specs)
     if not demands:
         return None
@@ -37,7 +37,7 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def demands_of(flavor_specs: tuple[tuple[str, str], ...]) -> tuple[Comparison, ...]:
-    """Parse the extra specs that apply; raises ``Invalid`` for an operator without operand."""
+    """Parse the extra specs that apply. Raises ``Invalid`` for an operator without an operand."""
     pairs = [(key.removeprefix(SCOPE), text) for key, text in flavor_specs if _applies(key)]
     return tuple(comparisons.parse(key, text) for key, text in pairs)
 
@@ -54,12 +54,12 @@ def _meets(metadata: Metadata, demand: Comparison) -> bool:
     texts = sorted(values_of(metadata, demand.name))
     is_number = demand.operator in comparisons.NUMERIC
     values = [number_of(text) for text in texts] if is_number else texts
-    # This column has a row per value, not per host, so that the same comparison rules apply.
+    # This column has one row per value instead of one per host, to use the same comparison rules.
     return bool(comparisons.mask(column_of([*values]), demand, ALL).any())
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe each extra spec, with the number of hosts whose aggregates meet it."""
+    """Describe each extra spec, with the number of hosts whose aggregates meet the extra spec."""
     lines = [_line(hosts, each) for each in demands_of(spec.flavor_specs)]
     return "; ".join(lines) or "no requirements on aggregates"
 

@@ -2,9 +2,9 @@
 
 - A host in an aggregate with keys that begin with ``filter_tenant_id`` takes only servers of the
   projects that these keys list.
-- If the aggregate also has ``limit_tenants_to_aggregate`` = ``true``, its projects may only use
-  hosts whose aggregates list the project. Otherwise, its projects may also use hosts whose
-  aggregates list no projects.
+- If the aggregate also has ``limit_tenants_to_aggregate`` = ``true``, each of these projects may
+  only use hosts whose aggregates list the project. Otherwise, these projects may also use hosts
+  whose aggregates list no projects.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ALL = slice(None)
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """Return True on hosts whose aggregates list the project.
 
-    Hosts whose aggregates list no project pass too, unless the project is limited to the hosts of
+    Hosts whose aggregates list no project also pass, unless the project is limited to the hosts of
     its own aggregates.
     """
     if not hosts.aggregates.mentions(NAMES):

@@ -13,7 +13,7 @@ READS: Reads = ()
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return None: the filter applies to no request."""
+    """Return None, because the filter applies to no request."""
     return None
 
 

@@ -16,7 +16,7 @@ READS: Reads = ("availability_zone",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True on hosts in the requested zone; None if the request names no zone."""
+    """Return True on hosts in the requested zone, or None if the request names no zone."""
     if spec.availability_zone is None:
         return None
     code = hosts.zones.get(spec.availability_zone)
@@ -35,6 +35,6 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
     """Name the zone of the host."""
     code = int(hosts.zone_codes[index])
-    # Zones are in the order of their codes.
+    # The code of a zone is its index in ``zones``.
     mine = list(hosts.zones)[code : code + 1]
     return [f"it is in zone {zone!r}" for zone in mine]

@@ -1,6 +1,6 @@
 """Keep only hosts with fewer busy servers than the limit.
 
-A server is busy while it is built, resized, migrated or shelved.
+A server is busy while it is being built, resized, migrated or shelved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keep only hosts with enough free capacity for the request, either their own or in pools."""
+"""Keep only hosts that have enough free capacity, either on the host itself or in pools."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ READS: Reads = ("amounts",)
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """Return True where the host or one of its pools can supply each requested amount.
 
-    The amount must be free, and allowed by the unit rules (``min_unit``, ``max_unit`` and
-    ``step_size``). At least one amount must come from the host itself. Otherwise, the server would
+    The amount must be free, and the unit rules (``min_unit``, ``max_unit`` and ``step_size``) must
+    allow it. At least one amount must come from the host itself, because otherwise the server would
     have no allocation on its host.
     """
     if not spec.amounts.keys() <= hosts.free.keys():
@@ -68,7 +68,7 @@ def _with_pools(hosts: HostTable, spec: RequestSpec, rows: Rows, own: Mapping[st
 
 
 def _some(hosts: HostTable, found: Mask | None) -> str:
-    # A number would reveal the size of a pcloud to all projects that may use it.
+    # A number would reveal the size of a pcloud to all projects that may use the pcloud.
     return "some"
 
 
@@ -115,7 +115,7 @@ def _pools_line(hosts: HostTable, name: str, amount: int, usable: Mask) -> str:
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """Describe how much is missing of each amount."""
+    """Describe the missing part of each amount."""
     row = slice(index, index + 1)
     lines = [_lack(hosts, name, amount, row) for name, amount in spec.amounts.items()]
     return [each for each in lines if each] or [

@@ -1,4 +1,4 @@
-"""Lists the host filters by name. To add one, write a module like these and add a line here."""
+"""List the host filters by name. To add a filter, write a module like these and add a line here."""
 
 from __future__ import annotations
 

@@ -24,14 +24,14 @@ READS: Reads = ()
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
     """Return True where a host is enabled and up at the time of the request."""
     if _are_all_up(hosts, spec):
-        # This is the usual case, and ten times as fast as a lookup of agents.
+        # Usually, all agents are up. This path is then ten times as fast as looking up each agent.
         return hosts.is_open[rows]
     usable: Mask = hosts.is_open[rows] & _is_agent_up(hosts, spec)[hosts.agent_codes[rows]]
     return usable
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Return a value that changes with the set of agents that are up."""
+    """Return a cache key that changes if the set of agents that are up changes."""
     return True if _are_all_up(hosts, spec) else _is_agent_up(hosts, spec).tobytes()
 
 

@@ -35,13 +35,14 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     met = [_meets(hosts, comparison, rows) for comparison in spec.comparisons]
     if met and (fresh := freshness.fresh(hosts, spec, rows)) is not None:
         met.append(fresh)
-    # If no host has a forbidden trait, the mask is all True, not None: the filter still applies.
+    # If no host has a forbidden trait, the mask is True everywhere. It is not None, because the
+    # filter applies.
     all_rows: Mask = np.ones(hosts.host_count, dtype=np.bool_)[rows]
     return reduce(np.logical_and, [*had, *lacked, *met], all_rows)
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Return a value that changes with the set of hosts whose capabilities are known."""
+    """Return a cache key that changes if the set of hosts with known capabilities changes."""
     return freshness.stamp(hosts, spec) if spec.comparisons else None
 
 
@@ -64,8 +65,8 @@ def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
 
 
 missing = partial(_missing, count=public_count)
-"""Lists each condition with the number of hosts that have the trait or meet the comparison. If any
-host is dedicated, the numbers are hidden."""
+"""Lists each condition with the number of hosts that meet it. If any host is dedicated, the numbers
+are hidden."""
 missing_counted = partial(_missing, count=exact_count)
 
 

@@ -1,7 +1,8 @@
 """Keep dedicated hosts for the requests that may use them.
 
 A host is *general* if it is not dedicated. A dedicated host is *open* if it takes new servers. The
-*automatic* pclouds of a project are the pclouds that its requests may use without naming them.
+*automatic* pclouds of a project are the pclouds that the project's requests may use without naming
+a pcloud.
 
 - A request without a pcloud or reservation may use general hosts, and open hosts of its project's
   automatic pclouds.
@@ -10,22 +11,22 @@ A host is *general* if it is not dedicated. A dedicated host is *open* if it tak
   pclouds.
 - A request that names a reservation may use the reservation's open hosts, if the lease belongs to
   the request's project.
-- A request for a slot of a reservation, which its flavor requests as a resource class, may use
-  hosts of the freepool. Its claim needs a slot there.
+- A request whose flavor requests the resource class of a reservation's slots may use hosts of the
+  freepool. Its claim needs a free slot on the host.
 - A request that names a pcloud and a reservation may use no host.
 - A request for a preemptible server may use hosts of the freepool that no lease needs for some
-  time, see :class:`LeaseFilter`. It may use no other hosts.
+  time; see :class:`LeaseFilter`. It may use no other hosts.
 
 Error texts do not reveal the existence of pclouds and reservations that the project may not use.
 The texts are also the same for a reservation that has not begun and for a reservation that is over.
 
-The rule has two names in faults and explanations: ``LeaseFilter`` for requests with a reservation
-and for preemptible servers, and ``PcloudFilter`` for all others. Both are always enabled. Neither
-filter reveals the number of hosts that it removes.
+Faults and explanations name the filter ``LeaseFilter`` for requests with a reservation and for
+preemptible servers, and ``PcloudFilter`` for all other requests. Both filters are always enabled.
+Neither filter reveals the number of hosts that it removes.
 
-Nearly all requests name neither a pcloud nor a reservation. :class:`Unnamed` reads only fields with
-few distinct values, so its result is cached. The other two filters are evaluated per request, on
-few hosts.
+For requests that name neither a pcloud nor a reservation, which are nearly all requests,
+:class:`Unnamed` reads only fields with few distinct values. Its result is therefore cached. For
+other requests, the filters are evaluated per request, on few hosts.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ REASON = "the host is dedicated, or not in the requested pcloud"
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
-    """Return True where the request may use the host, judged by the host's dedication only."""
+    """Return True where the host's dedication allows the request to use the host."""
     # At least one of the two filters applies to every request.
     masks = (each.mask(hosts, spec, rows) for each in (PCLOUD_FILTER, LEASE_FILTER))
     allowed: Mask = reduce(np.logical_and, (each for each in masks if each is not None))
@@ -59,9 +60,9 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
 class Unnamed:
     """The half of :class:`PcloudFilter` for requests that name no pcloud and no reservation.
 
-    A project's *automatic* pclouds are those that its requests may use without naming them. This
-    filter reads the project's automatic pclouds, not the project's id. Therefore, many requests
-    share a cached mask.
+    A project's *automatic* pclouds are the pclouds that the project's requests may use without
+    naming a pcloud. This filter reads the automatic pclouds instead of the project's id, so that
+    requests of many projects share a cached mask.
     """
 
     NAME = PCLOUD
@@ -71,8 +72,8 @@ class Unnamed:
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
         """Return True on general hosts, and on open hosts of automatic pclouds.
 
-        General hosts are not dedicated. Open hosts take new servers. Automatic pclouds are those
-        that requests of the project may use without naming them.
+        General hosts are not dedicated. Open hosts take new servers. Automatic pclouds are the
+        pclouds that requests of the project may use without naming a pcloud.
         """
         if spec.names_dedicated:
             return None
@@ -104,7 +105,7 @@ class PcloudNamed:
     READS: Reads = ("pclouds", "pcloud_host", "project_id")
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """Return True on those hosts of the named pclouds that take new servers.
+        """Return True on the hosts of the named pclouds, if they take new servers.
 
         If the request also names a host, return True only on this host.
         """
@@ -134,7 +135,7 @@ class PcloudNamed:
 class PcloudFilter:
     """The filter for requests without a reservation.
 
-    The filter consists of two filters: one for requests that name a pcloud, one for all others.
+    The filter has two halves: one for requests that name a pcloud, and one for all others.
     """
 
     NAME = PCLOUD
@@ -147,7 +148,7 @@ class PcloudFilter:
         return self.NAME
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """Return the mask of the half that applies; None for requests with a reservation."""
+        """Return the mask of the half that applies, or None for requests with a reservation."""
         masks = [half.mask(hosts, spec, rows) for half in self.HALVES]
         return next((each for each in masks if each is not None), None)
 
@@ -157,10 +158,10 @@ class PcloudFilter:
 
 
 class LeaseFilter:
-    """The filter for requests that use hosts which are kept for leases.
+    """The filter for requests that may use only leased hosts and hosts of the freepool.
 
     A preemptible server may use a host of the freepool if no lease needs the host soon. *Soon*
-    means within the server's grace time plus the time to delete the server, counted from the
+    means within the grace time of the server and the time for its deletion, counted from the
     request.
     """
 
@@ -180,7 +181,7 @@ class LeaseFilter:
         return self.NAME
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """Return True on the hosts of the reservation while its lease is active."""
+        """Return True on the leased hosts or freepool hosts that the request may use."""
         if not spec.uses_leased:
             return None
         allowed = _open_to(hosts, _reserved(hosts, spec), rows)
@@ -210,14 +211,14 @@ PCLOUD_FILTER, LEASE_FILTER = PcloudFilter(), LeaseFilter()
 
 
 def _unneeded(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
-    """Return True where no lease needs the host for as long as a preemptible server requires."""
+    """Return True where no lease needs the host soon."""
     unneeded: Mask = hosts.needed_from_s[rows] > spec.unneeded_until_s
     return unneeded
 
 
 def _reserved(hosts: HostTable, spec: RequestSpec) -> list[int]:
     if spec.takes_slot or spec.is_preemptible:
-        # A host that is held whole has neither slots nor preemptible servers.
+        # Slots and preemptible servers are only on hosts of the freepool that no lease holds whole.
         return hosts.dedications.codes([FREEPOOL])
     named = [] if spec.reservation is None else [of_reservation(spec.reservation)]
     return hosts.dedications.usable(named, spec.project_id)
@@ -239,13 +240,13 @@ def _rows_open_to(hosts: HostTable, usable: Sequence[int]) -> Indexes:
 def _missing_pcloud(hosts: HostTable, spec: RequestSpec) -> str:
     """Describe the removal without revealing pclouds that the project may not use.
 
-    The text has no numbers. The operator decides whether the number of dedicated hosts is public,
-    and only the owner of a pcloud may know the pcloud's size.
+    The text has no numbers, because only the owner of a pcloud may know the pcloud's size. The
+    operator decides whether the number of dedicated hosts is public.
     """
     if not spec.names_dedicated:
         return "the request names no pcloud, and these hosts are dedicated"
     usable = hosts.dedications.usable(spec.pclouds, spec.project_id)
-    # In this process, a code may outlive its hosts; the text must not depend on that.
+    # A code may still exist after its hosts are gone. The text must not depend on such a code.
     if not usable or not is_one_of(hosts.dedication_codes, usable).any():
         return "no pcloud with the requested id has hosts for this project"
     if spec.pcloud_host is not None:

@@ -15,12 +15,12 @@ HINTS = ("different_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True on hosts that have none of the servers named in the hint."""
+    """Return True on hosts without any of the servers in the hint."""
     if not spec.different_hosts:
         return None
     return ~named(hosts, spec.different_hosts, rows)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """State the number of hosts with these servers."""
+    """State the number of hosts with the servers in the hint."""
     return f"the servers named in the hint different_host are on {len(spec.different_hosts)} hosts"

@@ -1,4 +1,4 @@
-"""Keep only hosts with enough memory and disk whose capabilities equal the flavor's extra specs.
+"""Keep only hosts with enough memory and disk. Their capabilities must equal the extra specs.
 
 This is the filter of the first distributed scheduler. Unlike ``CapacityFilter``, this filter
 ignores unit rules. Unlike ``ComputeCapabilitiesFilter``, this filter supports no operators.
@@ -25,11 +25,11 @@ READS: Reads = ("amounts", "flavor_specs", "rules")
 CLASSES = ("MEMORY_MB", "DISK_GB")
 SCOPE = "capabilities:"
 NO_DEMAND = frozenset({"group_policy"})
-"""Extra specs without a scope that are not requirements on hosts."""
+"""Unscoped extra specs that are not requirements on hosts."""
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where the host or a pool has enough memory and disk, and all specs match."""
+    """Return True where the host or its pools have enough memory and disk, and all specs match."""
     if not _amounts(spec).keys() <= hosts.free.keys():
         return nowhere(hosts, rows)
     enough = [_fits(hosts, name, amount, rows) for name, amount in _amounts(spec).items()]
@@ -41,7 +41,7 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Return a value that changes with the set of hosts whose capabilities are known."""
+    """Return a cache key that changes if the set of hosts with known capabilities changes."""
     return freshness.stamp(hosts, spec) if _equalities(spec) else None
 
 
@@ -82,6 +82,6 @@ def _line(hosts: HostTable, each: Comparison, count: Counting) -> str:
 
 
 missing = partial(_missing, count=public_count)
-"""Describes the requested amounts, each with the largest free amount on one host. Also describes
-the extra specs, each with the number of hosts that match it."""
+"""Describes each requested amount, with the largest free amount on one host. Also describes each
+extra spec, with the number of matching hosts."""
 missing_counted = partial(_missing, count=exact_count)

@@ -1,9 +1,10 @@
 """Keep only hosts that support the image's properties.
 
 An image may require an architecture, a virtualization type, a mode and a version. A host reports
-its version as ``hypervisor_version``. A host reports the other values as ``supported_instances``, a
-list of triples (architecture, type, mode), or as the single capabilities ``cpu_arch``,
-``hypervisor_type`` and ``vm_mode``. A host that does not report a required value is removed.
+its version as ``hypervisor_version``. It reports the other values either as
+``supported_instances``, a list of triples (architecture, type, mode), or as the single capabilities
+``cpu_arch``, ``hypervisor_type`` and ``vm_mode``. A host that does not report a required value is
+removed.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ TRIPLES, VERSION = "supported_instances", "hypervisor_version"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One kind of requirement.
+    """One kind of requirement. ``properties`` has all names of the image property, newest first.
 
-    ``properties`` are the names of the image property, newest first. ``capability`` is the single
-    capability of hosts, and ``place`` the index of the value in a triple.
+    ``capability`` is the host's single capability, and ``place`` is the index of the value in a
+    triple.
     """
 
     properties: tuple[str, str]
@@ -71,13 +72,13 @@ SPELLINGS: Mapping[str, str] = {
     "hv": "hvm",
     "baremetal": "ironic",
 }
-"""Maps other spellings of architectures, virtualization types and modes to the canonical ones."""
+"""Maps alternative spellings of architectures, virtualization types and modes to canonical ones."""
 
 Required = tuple[tuple[Part, str], ...]
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where one triple, or the single capabilities, meet all requirements.
+    """Return True where one triple or the single capabilities meet all requirements.
 
     The version must be within the required bounds.
     """
@@ -95,7 +96,7 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Return a value that changes with the set of hosts whose capabilities are known."""
+    """Return a cache key that changes if the set of hosts with known capabilities changes."""
     return freshness.stamp(hosts, spec) if _required(spec) != ((), None) else None
 
 
@@ -113,7 +114,8 @@ def _first(properties: dict[str, str], names: tuple[str, str]) -> str | None:
 def _runs(hosts: HostTable, required: Required, rows: Rows) -> Mask:
     triples = hosts.capability(TRIPLES)
     by_triples = _judge(triples, lambda reported: _is_among(reported, required), rows)
-    # Only triples say which values go together. So single capabilities count only without triples.
+    # Only triples show which values belong together. Single capabilities therefore count only for
+    # hosts without triples.
     single = [
         _judge(hosts.capability(part.capability), _same(name), rows) for part, name in required
     ]

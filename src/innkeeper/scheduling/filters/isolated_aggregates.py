@@ -1,7 +1,8 @@
 """Isolate aggregates by traits.
 
 The hosts of an aggregate with the metadata ``trait:NAME`` = ``required`` take only servers whose
-flavor or image requires that trait. This keeps scarce hardware free for servers that need it.
+flavor or image requires that trait. The filter keeps scarce hardware free for servers that need
+this hardware.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SCOPE, REQUIRED = "trait:", "required"
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where the request requires all traits that isolate the host's aggregates."""
+    """Return True where the request requires every trait that an aggregate of the host requires."""
     if not (spec.rules.isolates_aggregates_by_trait and hosts.has_aggregates):
         return None
     required = spec.required_traits

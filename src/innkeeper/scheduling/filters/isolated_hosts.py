@@ -1,4 +1,4 @@
-"""Keep isolated images on isolated hosts, and by default other images on other hosts."""
+"""Keep isolated images on isolated hosts and, by default, all other images on other hosts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ READS: Reads = ("image_id", "rules")
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """Return True where host and image are both isolated, or both not isolated.
 
-    If ``isolated_hosts_take_isolated_images_only`` is off, isolated hosts take other images too.
+    If ``isolated_hosts_take_isolated_images_only`` is off, isolated hosts also take other images.
     """
     rules = spec.rules
     if _is_isolated(spec):

@@ -24,7 +24,7 @@ WORDS_SHOWN_MAX = 10
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where the query is true, whatever the unknown values are."""
+    """Return True where the query is true for all possible values of unknown variables."""
     if not spec.query:
         return None
     lookup = partial(variables.find, hosts, spec, rows)
@@ -32,20 +32,20 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Return a value that changes with the set of hosts whose capabilities are known."""
+    """Return a cache key that changes if the set of hosts with known capabilities changes."""
     return freshness.stamp(hosts, spec) if spec.query else None
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """List the first variables of the query, each with the number of hosts whose value is known."""
     words = expressions.variables(spec.query or ())[:WORDS_SHOWN_MAX]
-    # Names of variables are arbitrary input of the client, so they are escaped and truncated.
+    # Names of variables are arbitrary client input, so they are escaped and truncated.
     lines = [f"{word!a:.60} is known for {_known(hosts, spec, word)} hosts" for word in words]
     return "; ".join(lines) or "the query has no variables"
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """List the values that the first variables of the query have on the host."""
+    """List the host's values for the first variables of the query."""
     words = expressions.variables(spec.query or ())[:WORDS_SHOWN_MAX]
     lookup = partial(variables.find, hosts, spec, slice(index, index + 1))
     found = [(word, lookup(word)) for word in words if word not in variables.HOST_NAMES]
@@ -63,6 +63,6 @@ def _known(hosts: HostTable, spec: RequestSpec, word: str) -> int:
     found = variables.find(hosts, spec, ALL, word)
     if found is None:
         return 0
-    # A constant has no dimension: it is known for all hosts, or for none.
+    # A value without a dimension is a constant, which is known for all hosts or for none.
     known = found.is_known
     return int(known.sum()) if known.ndim else hosts.host_count * int(known)

@@ -1,4 +1,4 @@
-"""Keep only hosts whose address is in the range of the request's hints."""
+"""Keep only hosts with an address in the range that the scheduler hints give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exclude hosts that already have the server, or on which the server failed before."""
+"""Exclude hosts that already have the server, or where a build of the server failed."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ HINTS = ("same_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True on hosts that have at least one of the servers named in the hint."""
+    """Return True on hosts with at least one of the servers in the hint."""
     if spec.same_hosts is None:
         return None
     return named(hosts, spec.same_hosts, rows)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """State the number of hosts with these servers."""
+    """State the number of hosts with the servers in the hint."""
     return f"the servers named in the hint same_host are on {len(spec.same_hosts or ())} hosts"

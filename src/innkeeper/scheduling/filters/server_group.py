@@ -1,6 +1,6 @@
 """Keep only hosts where the server group's policy allows one more member.
 
-Soft policies remove no hosts; they only affect weights.
+Soft policies remove no hosts. They only affect weights.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """Return True on hosts where the group's policy allows one more member.
 
     With affinity, only the hosts of the other members pass. For the first member, all hosts pass.
-    While a member migrates, the member's final host is unknown, so no host passes. No host passes
-    either if the members are in other zones. With anti-affinity, hosts with fewer members than the
-    maximum pass.
+    While a member migrates, no host passes, because the member's final host is unknown. If all
+    members are in other zones, no host passes. With anti-affinity, hosts with fewer members than
+    the maximum pass.
     """
     group = spec.group
     if group is None:

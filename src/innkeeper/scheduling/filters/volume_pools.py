@@ -20,7 +20,11 @@ READS: Reads = ("volume_pools",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where a host can reach all of these pools; None if there are no pools."""
+    """Return True where a host can reach all pools of the volumes.
+
+    Every host can reach the disks of hosts, so only shared pools are checked. Return None if no
+    volume is in a shared pool.
+    """
     shared = _shared(hosts, spec)
     if not shared:
         return None
@@ -36,5 +40,5 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
 
 
 def _shared(hosts: HostTable, spec: RequestSpec) -> set[ProviderId]:
-    # The difference of two sets would visit every host.
+    # A set difference would take time for every host.
     return {each for each in spec.volume_pools if each not in hosts.index_of}

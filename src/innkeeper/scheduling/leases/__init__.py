@@ -1,1 +1,1 @@
-"""Chooses hosts for leases, by the use of hosts over time and by requirements."""
+"""Choose hosts for leases, based on requirements and on the use of the hosts over time."""

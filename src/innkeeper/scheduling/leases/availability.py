@@ -1,10 +1,10 @@
-"""Says when units of a demand are free: how many at each time, from when on, and for how long.
+"""Compute when, and for how long, units for a demand are free.
 
 A *demand* is what one reservation of a lease asks for. A *unit* is a whole host, or a slot on a
 host.
 
-Always true: the answers are exact for a single demand. They agree with
-:func:`innkeeper.scheduling.leases.choosing.choose`.
+Always true: for a single demand, the answers are exact.
+:func:`innkeeper.scheduling.leases.choosing.choose` gives the same answers.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def free_units(
     cleaning: int = 0,
     ignored: Collection[int] = (),
 ) -> list[tuple[int, int, int]]:
-    """Return the number of free units over time, as (from, to, units) in order of time.
+    """Return the number of free units over time, as tuples (from, to, units) in order of time.
 
-    A lease that begins at a time and lasts only a moment could get the number at this time. If all
-    units must be on one host, only the host with the most units counts. The intervals cover the
+    A short lease that begins in an interval could get the units of this interval. If all units must
+    be on one host, the number is that of the host with the most free units. The intervals cover the
     time from ``start`` to ``end``, and adjacent intervals have different numbers.
     """
     steps = free_steps(calendar, demand, Starts(start, end, cleaning=cleaning), usable, ignored)
@@ -50,10 +50,10 @@ def earliest(
     ignored: Collection[int] = (),
     grain: int = 1,
 ) -> int | None:
-    """Return the earliest start at which the demand fits for a whole window; None without any.
+    """Return the earliest start of a window in which the demand fits, or None if there is none.
 
-    Times are in microseconds. The result is the beginning of ``starts``, or a multiple of
-    ``grain``.
+    The result is either the beginning of ``starts`` or a multiple of ``grain``. Times are in
+    microseconds.
     """
     if starts.start >= starts.end:
         return None
@@ -73,10 +73,11 @@ def latest_end(
     cleaning: int = 0,
     ignored: Collection[int] = (),
 ) -> int:
-    """Return the latest time to which a lease can be extended on its present hosts.
+    """Return the latest end to which a lease can be extended on its present hosts.
 
     The result is between ``end`` and ``limit``. ``held`` has the demands of the lease, each with
-    the units that it holds, by row. ``ignored`` are the ids of the lease's own reservations.
+    its present units by row of the calendar. ``ignored`` are the ids of the lease's own
+    reservations.
     """
     if limit <= end:
         return end
@@ -100,7 +101,7 @@ _NOTHING: Indexes = np.zeros(0, dtype=np.intp)
 
 
 def _is_blocked(calendar: Calendar, held: Sequence[tuple[Demand, Units]], steps: Timeline) -> Mask:
-    """Return True for the steps in which other leases leave too little for the held units."""
+    """Return True for the steps in which other leases leave too little room for the held units."""
     is_whole = np.zeros(calendar.host_count, dtype=np.bool_)
     amounts: dict[str, Amount] = {}
     for demand, pairs in held:
@@ -117,7 +118,7 @@ def _is_blocked(calendar: Calendar, held: Sequence[tuple[Demand, Units]], steps:
 
 
 def _totals(steps: FreeSteps, demand: Demand, start: int) -> tuple[Micros, Amount]:
-    """Return the times at which the total number of units changes, and the new numbers."""
+    """Return the times at which the total number of units changes, with the new totals."""
     times = np.unique(np.append(steps.times, start))
     totals = (_greatest if demand.affinity and not demand.is_whole else _sum)(steps, times)
     differs = np.append(True, totals[1:] != totals[:-1])
@@ -125,7 +126,7 @@ def _totals(steps: FreeSteps, demand: Demand, start: int) -> tuple[Micros, Amoun
 
 
 def _sum(steps: FreeSteps, times: Micros) -> Amount:
-    """Return, for each of these times, the sum over all hosts from this time on."""
+    """Return the sum of the free units of all hosts at each of these times."""
     before = np.append(0.0, steps.units[:-1])[: steps.units.size]
     changes = steps.units - np.where(steps.is_first, 0.0, before)
     places = np.searchsorted(times, steps.times)
@@ -134,12 +135,12 @@ def _sum(steps: FreeSteps, times: Micros) -> Amount:
 
 
 def _greatest(steps: FreeSteps, times: Micros) -> Amount:
-    """Return, for each of these times, the largest number of any host from this time on."""
+    """Return the largest number of free units on one host at each of these times."""
     begins = np.searchsorted(times, steps.times)
     ends = np.append(begins[1:], times.size)[: begins.size]
     ends[np.append(steps.is_first[1:], True)[: begins.size]] = times.size
     levels = np.log2(ends - begins).astype(np.intp)
-    # An entry of level k covers 2**k places. Two entries of a level cover all places of a step.
+    # An entry of level k covers 2**k places. Two overlapping entries cover all places of a step.
     table = np.zeros((int(levels.max(initial=0)) + 1, times.size))
     np.maximum.at(table, (levels, begins), steps.units)
     np.maximum.at(table, (levels, ends - (1 << levels)), steps.units)

@@ -1,12 +1,13 @@
-"""Chooses hosts for all demands of a lease in one window, or for none of them.
+"""Choose hosts for all demands of a lease in one window, or for none of the demands.
 
-Always true: the result is a function of the arguments. A single demand is met whenever that is
-possible. The same holds for several demands if all of them are for whole hosts. Each demand gets at
-least its minimum number of units. Further units go to the earliest demands first.
+Always true: the result is a function of the arguments. If hosts are chosen, each demand gets at
+least its minimum number of units. Further units are given to the demands in their order. A single
+demand is met whenever this is possible. Several demands for whole hosts are also met whenever this
+is possible.
 
-May be false: that a refused lease really does not fit, if it has several demands and one of them is
-for slots. An exact answer is as hard as bin packing, so the demands are tried in only a few
-sequences.
+If a lease has several demands and one of them is for slots, the lease may be refused although it
+would fit. An exact answer is as hard as bin packing. The demands are therefore tried in only a few
+orders.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ class ChosenUnits:
 class Constraints:
     """Conditions on a choice, besides the holds of other leases.
 
-    Hosts must be free for ``cleaning`` microseconds before and after the window. For a change of a
-    lease, ``ignored`` are the ids of its own reservations. ``kept`` has the present units of each
-    demand, by row. Present units stay if possible. If ``must_keep`` is True for a demand, its
-    present units must stay, even on rows that are not usable, and even above the demand's maximum.
-    If such units cannot stay, the whole choice fails.
+    Hosts must be free for ``cleaning`` microseconds before and after the window. If a lease is
+    changed, ``ignored`` are the ids of its own reservations. ``kept`` has the present units of each
+    demand, by row of the calendar. These units stay on their hosts if possible. If ``must_keep`` is
+    True for a demand, its present units must stay, even on unusable hosts and above the demand's
+    maximum. If they cannot stay, the choice fails.
     """
 
     cleaning: int = 0
@@ -71,8 +72,8 @@ def choose(
 ) -> ChosenUnits | Lack:
     """Choose hosts for all demands in the window from ``start`` to ``end``, in microseconds.
 
-    ``usable`` is True for rows of the calendar that may be chosen. ``preferred`` is True for rows
-    that are taken first for whole hosts.
+    ``usable`` is True for rows of the calendar that may be chosen. For demands for whole hosts,
+    rows where ``preferred`` is True are chosen first.
     """
     assert start < end
     if not demands:
@@ -99,7 +100,7 @@ def choose(
 def _kept(
     calendar: Calendar, demands: Sequence[Demand], constraints: Constraints
 ) -> tuple[Units, Units]:
-    """Return the present units of the demands, and which of these units must stay."""
+    """Return the present units of the demands, and those of them that must stay."""
     kept = np.zeros((len(demands), calendar.host_count), dtype=np.int64)
     pinned = kept.copy()
     for place, each in enumerate(constraints.kept):
@@ -115,7 +116,7 @@ def _pairs(units: Units) -> Units:
 
 
 def _meets(calendar: Calendar, demands: Sequence[Demand]) -> Mask:
-    """Return, by demand and row, whether the host satisfies the requirements."""
+    """Return for each demand and row whether the host satisfies the requirements."""
     known = {each.requirements: np.zeros(0, dtype=np.bool_) for each in demands}
     for texts in known:
         known[texts] = requirements.satisfied(texts, calendar)
@@ -123,7 +124,7 @@ def _meets(calendar: Calendar, demands: Sequence[Demand]) -> Mask:
 
 
 def _orders(calendar: Calendar, demands: Sequence[Demand]) -> list[list[Group]]:
-    """Return the sequences in which to try the demands, without duplicates."""
+    """Return the orders in which to try the demands, without duplicates."""
     wholes: Group = tuple(place for place, each in enumerate(demands) if each.is_whole)
     given: list[Group] = [(place,) for place, each in enumerate(demands) if not each.is_whole]
     largest = sorted(given, key=lambda group: -_size(calendar, demands[group[0]]))
@@ -133,7 +134,7 @@ def _orders(calendar: Calendar, demands: Sequence[Demand]) -> list[list[Group]]:
 
 
 def _size(calendar: Calendar, demand: Demand) -> float:
-    """Return the smallest share of the largest host that a demand can take on one host."""
+    """Return the smallest part of a host that a demand can take, relative to the largest host."""
     amounts = (demand.unit_amounts or {}).items()
     most = {name: float(each.max()) for name, each in calendar.capacities.items()}
     unit = max((amount / max(most.get(name, 0.0), 1.0) for name, amount in amounts), default=0.0)

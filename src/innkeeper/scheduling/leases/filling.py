@@ -1,6 +1,6 @@
-"""Places slots on hosts: says how many units of a demand each host gets.
+"""Place slots on hosts. Determine how many units of a demand each host gets.
 
-Hosts in use are filled first, beginning with the fullest host. So empty hosts stay free.
+Hosts in use are filled first, beginning with the fullest host, so that empty hosts stay free.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Room:
     ranks: npt.NDArray[np.uint64]
 
     def fits(self, affinity: bool | None, placed: Units) -> int:
-        """Return the maximum number of units that fit, including those in ``placed``."""
+        """Return the maximum number of units that fit, including the units in ``placed``."""
         if affinity is None:
             return int(placed.sum() + self.free.sum())
         if affinity:
@@ -44,10 +44,10 @@ class Room:
 def filled(
     room: Room, placed: Units, least: int, most: int, affinity: bool | None, kept: Units
 ) -> Units:
-    """Add units to those in ``placed``, as far as they fit, up to a total of ``most``.
+    """Return the units in ``placed`` and further units that fit, up to a total of ``most``.
 
-    At least ``least`` must fit. ``kept`` are the present units of the reservation. Present units
-    stay where they fit.
+    The caller has checked that ``least`` units fit. ``kept`` are the present units of the
+    reservation, which stay on their hosts where they fit.
     """
     if affinity is None:
         stays = np.minimum(np.maximum(kept - placed, 0), room.free)
@@ -65,7 +65,7 @@ def filled(
 
 
 def _anywhere(room: Room, free: Units, wanted: int) -> Units:
-    """Return units on any hosts: first on hosts in use, then on as few empty hosts as possible."""
+    """Return units on any hosts. Hosts in use come first, then as few empty hosts as possible."""
     is_used = room.is_used | room.is_kept
     order = np.lexsort((room.ranks, free))
     units = _taken(free, order[is_used[order]], wanted)
@@ -73,7 +73,7 @@ def _anywhere(room: Room, free: Units, wanted: int) -> Units:
     empty = order[~is_used[order] & (free[order] > 0)][::-1]
     if wanted <= 0 or not empty.size:
         return units
-    # The largest hosts come first. But the last host is the smallest one with room for the rest.
+    # The largest hosts are filled first. The rest goes to the smallest host with enough room.
     running = np.cumsum(free[empty])
     full = int(np.searchsorted(running, wanted, side="right"))
     units[empty[:full]] = free[empty[:full]]
@@ -84,7 +84,7 @@ def _anywhere(room: Room, free: Units, wanted: int) -> Units:
 
 
 def _taken(free: Units, order: Indexes, wanted: int) -> Units:
-    """Return up to ``wanted`` units, as many per row as fit, from rows in this order."""
+    """Return up to ``wanted`` units. Rows are filled one after the other, in the given order."""
     units = np.zeros_like(free)
     mine = free[order]
     units[order] = np.clip(wanted - (np.cumsum(mine) - mine), 0, mine)
@@ -92,10 +92,10 @@ def _taken(free: Units, order: Indexes, wanted: int) -> Units:
 
 
 def _together(room: Room, placed: Units, least: int, most: int) -> Units:
-    """Return units on one host: the host that already has units, or else the best host.
+    """Return units on one host. This is the host that already has units, or else the best host.
 
-    A host that the reservation has now is best. Otherwise, a host with room for the most units is
-    best. Ties go to a host in use, then to the host with the least room.
+    The best host is one that the reservation already has, or else a host with room for the most
+    units. Of several such hosts, a host in use is better, and then the host with the least room.
     """
     result = placed.copy()
     reach = np.minimum(room.free, most)

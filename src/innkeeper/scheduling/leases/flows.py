@@ -1,7 +1,7 @@
-"""Distributes whole hosts among several demands, as a maximum flow from demands to groups of hosts.
+"""Distribute whole hosts among several demands, as a maximum flow from demands to groups of hosts.
 
-Hosts that suit the same demands equally well form a group. So the time depends on the number of
-groups and demands, not on the number of hosts.
+Hosts that suit the same demands equally well form a group. The computing time depends on the
+numbers of groups and demands instead of the number of hosts.
 
 Always true: a demand gets as many hosts as possible without taking any from earlier demands.
 """
@@ -19,16 +19,16 @@ Counts = npt.NDArray[np.int64]
 Ranks = npt.NDArray[np.uint64]
 NO_DEMAND = -1
 _BITS = 62
-"""The maximum number of demands, because their mask must fit into one number."""
+"""The maximum number of demands in one mask, because a mask must fit into one 64-bit integer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hosts:
     """The suitability of hosts for demands.
 
-    ``suits`` is True, by demand and host, where the host may serve the demand. ``kept_by`` is the
-    demand that has the host now, or ``NO_DEMAND``. Hosts with a lower ``tier`` are taken first.
-    Among hosts of one tier, those with lower ``ranks`` are taken first.
+    ``suits[demand, host]`` is True if the host may serve the demand. ``kept_by`` is the demand that
+    has the host now, or ``NO_DEMAND``. Hosts with a lower ``tier`` are taken first. Of the hosts of
+    one tier, hosts with lower ``ranks`` are taken first.
     """
 
     suits: Mask
@@ -38,14 +38,14 @@ class Hosts:
 
 
 class Flow:
-    """Hosts that are given to demands. ``given`` has a row per group of hosts."""
+    """A distribution of hosts. ``given`` has the numbers of hosts by group and demand."""
 
     def __init__(self, hosts: Hosts) -> None:
         self._ranks = hosts.ranks
         self._groups, firsts, self._sizes = _grouped(hosts)
         self._suits: Mask = hosts.suits[:, firsts].T
         self._kept_by: Counts = hosts.kept_by[firsts]
-        # Among equals, hosts that suit fewer demands are taken first.
+        # Of the hosts of one tier, hosts that suit fewer demands are taken first.
         order = np.lexsort((self._suits.sum(axis=1), hosts.tiers[firsts]))
         self._place: Indexes = np.argsort(order)
         self.given: Counts = np.zeros(self._suits.shape, dtype=np.int64)
@@ -55,7 +55,7 @@ class Flow:
         return int(self.given[:, demand].sum())
 
     def raise_to(self, demand: int, wanted: int) -> int:
-        """Give a demand more hosts, up to a total of ``wanted``. Return its total afterwards.
+        """Give a demand more hosts, up to a total of ``wanted``. Return the demand's new total.
 
         Other demands may get other hosts, but not fewer.
         """
@@ -66,12 +66,13 @@ class Flow:
         return count
 
     def _augment(self, demand: int, wanted: int) -> int:
-        """Give a demand hosts of one more group, and return the number of these hosts."""
+        """Give a demand more hosts, taken from one group. Return the number of these hosts."""
         previous = self._reached(demand)
         group = self._best(demand, list(previous))
         if group is None:
             return 0
-        # Demands were reached in this order, so the first one has the shortest path.
+        # ``previous`` is in the order of path lengths, so the first suitable demand has the
+        # shortest path.
         last = at = next(each for each in previous if self._suits[group, each])
         steps: list[tuple[int, int, int]] = []
         while at != demand:
@@ -88,10 +89,10 @@ class Flow:
         return added
 
     def _reached(self, demand: int) -> dict[int, int]:
-        """Return the demands that can pass hosts on to this demand, directly or through others.
+        """Return the demands that can pass hosts on to ``demand``, perhaps through other demands.
 
-        The result maps each such demand to the next demand on the path to this one. One demand can
-        take a host of another demand if the host suits the first one.
+        The result maps each of these demands to the next demand on the path to ``demand``. A demand
+        can pass a host on if the host suits the next demand.
         """
         reaches = (self._suits.T.astype(np.float64) @ (self.given > 0)) > 0
         previous, waiting = {demand: NO_DEMAND}, [demand]
@@ -103,7 +104,7 @@ class Flow:
         return previous
 
     def _best(self, demand: int, reached: list[int]) -> int | None:
-        """Return the next group with free hosts that suit one of these demands."""
+        """Return the best group with free hosts that suit one of the ``reached`` demands."""
         is_free: Mask = self._sizes > self.given.sum(axis=1)
         ends = np.flatnonzero(is_free & self._suits[:, reached].any(axis=1))
         if not ends.size:
@@ -115,12 +116,12 @@ class Flow:
         return int(ends[np.lexsort((~is_direct, self._place[ends], is_kept, ~is_own))[0]])
 
     def hosts(self) -> Counts:
-        """Return, for each host, the demand that it was given to, or ``NO_DEMAND``."""
+        """Return for each host the demand that got the host, or ``NO_DEMAND``."""
         result = np.full(self._groups.size, NO_DEMAND, dtype=np.int64)
         order = np.lexsort((self._ranks, self._groups))
         begins = np.cumsum(self._sizes) - self._sizes
         taken = self.given.sum(axis=1)
-        # A host's place is the beginning of its group, plus a running number within the group.
+        # The place of a host is the start of its group plus a running number within the group.
         within = np.arange(taken.sum()) - np.repeat(np.cumsum(taken) - taken, taken)
         demands = np.tile(np.arange(self.given.shape[1]), self.given.shape[0])
         result[order[np.repeat(begins, taken) + within]] = np.repeat(demands, self.given.ravel())
@@ -128,7 +129,7 @@ class Flow:
 
 
 def _grouped(hosts: Hosts) -> tuple[Indexes, Indexes, Counts]:
-    """Return the group of each host, and for each group its first host and its size."""
+    """Return the group of each host, and the first host and the size of each group."""
     labels = hosts.tiers * (len(hosts.suits) + 1) + hosts.kept_by + 1
     for begin in range(0, len(hosts.suits), _BITS):
         masks = hosts.suits[begin : begin + _BITS]

@@ -1,4 +1,4 @@
-"""Says why a demand cannot be met, by the numbers of hosts that each reason rejected."""
+"""Explain why a demand cannot be met, with the number of rejected hosts for each reason."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class Lack:
     """The first demand of a lease that cannot be met, and why hosts were rejected for it.
 
-    ``demand`` is the index of this demand. ``fits`` is the number of its units that fit, beside the
-    demands that were placed earlier. A rejected host counts for the first reason that applies to
-    it, in the order of the fields. All other hosts have room for some units, but together they have
-    too little room.
+    ``demand`` is the index of this demand. Beside the demands that were placed earlier, ``fits``
+    units of this demand fit. A rejected host is counted once, for the first reason that applies, in
+    the order of the fields. All other hosts have room for some units, but together they have too
+    little room.
     """
 
     demand: int
@@ -28,6 +28,6 @@ class Lack:
     held_whole: int
     """Hosts that another lease holds whole at some time of the window."""
     in_use: int
-    """Hosts that have too little left beside other leases, at some time of the window."""
+    """Hosts on which other leases leave too little room at some time of the window."""
     taken: int
     """Hosts that other demands of the same lease take."""

@@ -1,10 +1,11 @@
-"""Requirements of reservations: conditions on the facts of hosts.
+"""Requirements of reservations, which are conditions on the facts of hosts.
 
-The language is that of queries (:mod:`innkeeper.scheduling.expressions`). ``==`` means ``=``. Each
-comparison names a fact: ``["==", "$cpu_arch", "x86_64"]``.
+The language is the same as for queries (:mod:`innkeeper.scheduling.expressions`). ``==`` means
+``=``. Each comparison names a fact: ``["==", "$cpu_arch", "x86_64"]``.
 
 Always true: both values of a comparison are normalized by :mod:`innkeeper.domain.facts`, to
-numbers, versions or texts. A host without the fact never matches, not even ``!=``.
+numbers, versions or texts. A host without the fact never matches a comparison, not even one with
+``!=``.
 """
 
 from __future__ import annotations
@@ -26,27 +27,31 @@ from innkeeper.snapshot.calendar import Calendar
 from innkeeper.snapshot.vocabulary import NO_CODE
 
 SHOWN_MAX = 200
-"""Errors show at most this many characters of malformed requirements."""
+"""The maximum number of characters of malformed requirements that an error message shows."""
 EMPTY = frozenset({"", "none", "null", "[]", "{}"})
 """Texts that clients send if they have no requirement."""
 HOST_FACTS = frozenset(
     {"availability_zone", "cpu_info", "hypervisor_hostname", "hypervisor_type"}
     | {"hypervisor_version", "local_gb", "memory_mb", "service_name", "vcpus"}
 )
-"""Facts of all hosts. Requirements may name these facts even if no host is in the freepool."""
+"""Facts that every host has. Requirements may name them even if no host is in the freepool."""
 TOTAL_LENGTH_MAX = 65_536
 TOTAL_PARTS_MAX = 1_000
-"""The limits for all reservations of one lease. Each part may read a column of all hosts."""
+"""The limits for the requirements of all reservations of one lease. Each part of a requirement may
+read a whole column of host facts."""
 PARSED_KEPT = 256
-"""The maximum number of parsed texts that are cached. One request needs the same text several
-times."""
+"""The maximum number of parsed texts in the cache. One request needs the same text several times.
+"""
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 """Matches characters that databases reject in the names of properties."""
 _SAME = {"==": EQUAL}
 
 
 class Total:
-    """Adds up the requirements of a lease. Equal texts are evaluated once, and count once."""
+    """Adds up the requirements of a lease.
+
+    Equal texts count only once, because they are evaluated only once.
+    """
 
     def __init__(self) -> None:
         self._texts: set[str] = set()
@@ -54,7 +59,10 @@ class Total:
         self._parts = 0
 
     def add(self, texts: Iterable[str]) -> None:
-        """Add the requirements of one reservation. Raises :class:`Invalid` if they are too many."""
+        """Add the requirements of one reservation.
+
+        Raises :class:`Invalid` if the total is too large.
+        """
         for text in set(texts) - self._texts:
             self._texts.add(text)
             self._length += len(text)
@@ -71,7 +79,7 @@ def _too_many(limit: str) -> Invalid:
 
 @lru_cache(PARSED_KEPT)
 def parse(text: str | None) -> Expression | None:
-    """Parse requirements, or raise :class:`Invalid`. The result is ``None`` if there are none."""
+    """Parse requirements, or raise :class:`Invalid`. Return ``None`` for empty requirements."""
     if text is None or text.strip().lower() in EMPTY:
         return None
     try:
@@ -97,7 +105,7 @@ def check_all(texts: Iterable[str], calendar: Calendar) -> None:
 
 
 def unknown(name: str) -> Invalid:
-    """Return the error for a fact that no host has, or that the caller may not see."""
+    """Return the error for a fact that no host has or the caller may not see."""
     return Invalid(f"Malformed requirements: no host has a property {name[:SHOWN_MAX]}.")
 
 
@@ -122,10 +130,7 @@ def satisfied(texts: Iterable[str], calendar: Calendar) -> Mask:
 
 
 def _renamed(given: Any, depth: int) -> Any:
-    """Replace alternative names of operators.
-
-    Queries that are nested too deep are rejected later.
-    """
+    """Replace alternative names of operators."""
     if not isinstance(given, list) or not given or depth > expressions.DEPTH_MAX:
         return given
     first, *rest = given
@@ -134,7 +139,7 @@ def _renamed(given: Any, depth: int) -> Any:
 
 
 def _normalized_query(query: Expression) -> Expression:
-    """Normalize the values of a query; reject conditions that compare no fact."""
+    """Normalize the values of a query. Raise :class:`Invalid` for a comparison without a fact."""
     if not query:
         return query
     operator, *arguments = query

@@ -1,8 +1,7 @@
-"""Free units of a demand on each host, as steps over time.
+"""Compute the free units for a demand on each host, as steps over time.
 
-Always true: the number at a time is free during the whole window that begins at this time,
-including the cleaning time around the window. So a lease that starts at this time could get this
-number of units.
+Always true: if a window begins during a step, the units of this step are free during the whole
+window, including the cleaning time around the window.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from innkeeper.snapshot.calendar import NEVER, Calendar, Micros
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """Possible starts of windows, from ``start`` until before ``end``.
+    """The possible starts of windows: from ``start``, and before ``end``.
 
     Each window is ``length`` microseconds long. The host must also be free for ``cleaning``
     microseconds before and after the window.
@@ -35,7 +34,7 @@ class Starts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FreeSteps:
-    """Free units by host and start. A step lasts until the next one of its row.
+    """Free units by host and start. A step lasts until the next step of its row.
 
     Steps are sorted by row, then by time. Each row has a step at the first start. Consecutive steps
     of a row have different numbers.
@@ -51,13 +50,13 @@ class FreeSteps:
         return _changes(self.rows)
 
     def without_repetition(self) -> FreeSteps:
-        """Return the steps, except those that do not change the number."""
+        """Return the steps that change the number of free units."""
         differs = self.is_first | _changes(self.units)
         return FreeSteps(self.rows[differs], self.times[differs], self.units[differs])
 
 
 def _changes(column: Indexes | Micros | Amount) -> Mask:
-    """Return True where a value differs from the one before it, and for the first one."""
+    """Return True for the first value, and where a value differs from the previous value."""
     result: Mask = np.append(True, column[1:] != column[:-1])[: column.size]
     return result
 
@@ -65,7 +64,7 @@ def _changes(column: Indexes | Micros | Amount) -> Mask:
 def free_steps(
     calendar: Calendar, demand: Demand, starts: Starts, usable: Mask, ignored: Collection[int] = ()
 ) -> FreeSteps:
-    """Return how many units of a demand are free on each host that may be chosen."""
+    """Return how many units for a demand are free on each usable host, over time."""
     suits = usable & requirements.satisfied(demand.requirements, calendar)
     begin = starts.start - starts.cleaning
     end = starts.end + starts.length + starts.cleaning
@@ -78,7 +77,11 @@ def free_steps(
 
 
 def closings(calendar: Calendar, cleaning: int) -> Micros:
-    """Return when hosts leave the freepool. A host needs no cleaning time before it leaves."""
+    """Return for each host the latest possible end of a window with its cleaning time.
+
+    This is ``cleaning`` after the host leaves the freepool, because no cleaning is needed before
+    the host leaves.
+    """
     closed_from: Micros = np.minimum(calendar.leaves_at, NEVER - cleaning) + cleaning
     return closed_from
 
@@ -97,7 +100,7 @@ def _units(calendar: Calendar, demand: Demand, steps: Timeline) -> Amount:
 
 
 def _windowed(free: FreeSteps, starts: Starts) -> FreeSteps:
-    """Return, for each start, the smallest number that is free at any time of its window."""
+    """Return the smallest number of free units in the window that begins at each start."""
     back, ahead = starts.cleaning, starts.length + starts.cleaning - 1
     if back == ahead == 0:
         begun = free.times < starts.end
@@ -121,9 +124,9 @@ def _windowed(free: FreeSteps, starts: Starts) -> FreeSteps:
 
 
 def _least(values: Amount, firsts: Indexes, lasts: Indexes) -> Amount:
-    """Return the smallest value in each range of places, from a first to a last place."""
+    """Return the smallest value in each range from a first to a last place."""
     levels = np.log2(lasts - firsts + 1).astype(np.intp)
-    # An entry of level k is the smallest of 2**k values. Two entries of a level cover any range.
+    # An entry of level k is the smallest of 2**k values. Two overlapping entries cover any range.
     table = [values]
     for level in range(int(levels.max(initial=0))):
         half, least = 1 << level, table[-1].copy()

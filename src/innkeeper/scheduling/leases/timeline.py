@@ -1,7 +1,8 @@
-"""Use of the freepool's hosts over time: holds of the calendar, added up.
+"""Compute the use of the freepool's hosts over time, from the holds in the calendar.
 
-Always true: windows are half-open, so an end counts before a start at the same moment. Times are
-microseconds since 1970, as in the calendar. Sums are exact, because amounts are whole numbers.
+Always true: windows are half-open. At the same moment, an end is therefore counted before a start.
+Times are microseconds since 1970, as in the calendar. Sums are exact, because amounts are whole
+numbers.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ _KEY_MAX = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Use:
-    """The use of each host by holds, in a window. There is one value per row of the calendar.
+    """The use of each host by holds in a window. There is one value per row of the calendar.
 
-    ``is_whole`` is True where a hold of a whole host overlaps the window, and ``is_shared`` where a
-    hold of amounts does. ``peaks`` has, by class, the highest sum of amounts at any moment.
+    ``is_whole`` is True where a hold of a whole host overlaps the window. ``is_shared`` is True
+    where a hold of amounts overlaps the window. ``peaks`` has the highest sum of amounts at any
+    moment, by resource class.
     """
 
     is_whole: Mask
@@ -41,7 +43,7 @@ def use(
     ignored: Collection[int] = (),
     classes: Collection[str] | None = None,
 ) -> Use:
-    """Return the use by holds in a window, except the holds of the reservations ``ignored``.
+    """Return the use by holds in a window. Holds of the reservations ``ignored`` do not count.
 
     Peaks are computed for ``classes``, or by default for all classes of the holds.
     """
@@ -64,7 +66,7 @@ def overlapping(calendar: Calendar, start: int, end: int, ignored: Collection[in
 
 
 def marked(calendar: Calendar, rows: Indexes) -> Mask:
-    """Return True for these rows of the calendar, and False for the others."""
+    """Return a mask of the calendar that is True for the given rows."""
     mask = np.zeros(calendar.host_count, dtype=np.bool_)
     mask[rows] = True
     return mask
@@ -73,7 +75,7 @@ def marked(calendar: Calendar, rows: Indexes) -> Mask:
 def _peaks(
     calendar: Calendar, holds: Indexes, start: int, end: int, names: Collection[str]
 ) -> dict[str, Amount]:
-    """Return the highest sums of amounts of these holds, by class and row."""
+    """Return the highest sums of amounts of the given holds, by class and row."""
     rows, begins = calendar.hold_rows[holds], calendar.hold_starts[holds]
     count = calendar.host_count
     is_later: Mask = begins > start
@@ -82,7 +84,7 @@ def _peaks(
     # If no hold begins in the window, the sum only falls, so the first sum is the highest.
     rises: Mask = last > start
     rising = np.flatnonzero(rises)
-    # Ends after the last start of their row do not matter either.
+    # Ends after the last start of their row also do not matter.
     over = holds[calendar.hold_ends[holds] <= last[rows]]
     steps = Timeline(calendar, rising, holds[rises[rows]], start, end, over=over)
     rows, present = rows[~is_later], holds[~is_later]
@@ -100,7 +102,7 @@ def _amounts(calendar: Calendar, name: str) -> Amount:
 
 
 class Timeline:
-    """The use of some rows of the calendar in a window, as steps over time.
+    """The use of the hosts in some rows of the calendar in a window, as steps over time.
 
     A step lasts until the next step of its row, or until the window ends. ``rows`` and ``times``
     have one value per step. Steps are sorted by row, then by time. ``firsts`` has the index of the
@@ -120,9 +122,9 @@ class Timeline:
     ) -> None:
         """Compute the steps of ``rows`` from the starts and ends of holds.
 
-        ``rows`` are in ascending order. Only the holds ``over`` count; by default, all holds in the
-        window. ``closed_from`` has one time per row of the calendar, from which the row counts as
-        held whole.
+        ``rows`` are in ascending order. Only the holds ``over`` count, or by default all holds in
+        the window. ``closed_from`` has a time for each row of the calendar. From this time on, the
+        row counts as held whole.
         """
         begins, ends = calendar.hold_starts, calendar.hold_ends
         self._calendar, self._bases = calendar, rows
@@ -137,7 +139,8 @@ class Timeline:
         at_times = np.concatenate((np.full(rows.size, start), begun, ends[self._over]))
         self._order = in_order(at_rows, at_times, start, end)
         at_rows, at_times = at_rows[self._order], at_times[self._order]
-        # Of several starts and ends at one time, only the sum after the last one counts.
+        # If there are several starts and ends at one time, only the sum after the last of them
+        # counts.
         is_last = (at_rows[1:] != at_rows[:-1]) | (at_times[1:] != at_times[:-1])
         self._lasts = np.flatnonzero(np.append(is_last, True)[: at_rows.size])
         self.rows: Indexes = at_rows[self._lasts]
@@ -146,19 +149,19 @@ class Timeline:
         self._lengths = np.diff(np.append(self.firsts, self.rows.size))
 
     def amounts(self, name: str) -> Amount:
-        """Return, by step, the sum of the amounts of a class."""
+        """Return the sum of the amounts of a class for each step."""
         return self._added(_amounts(self._calendar, name), 0.0)
 
     def wholes(self) -> Amount:
-        """Return, by step, the number of holds of whole hosts."""
+        """Return the number of holds of whole hosts for each step."""
         return self._added(self._calendar.hold_is_whole.astype(np.float64), 1.0)
 
     def shares(self) -> Amount:
-        """Return, by step, the number of holds of amounts."""
+        """Return the number of holds of amounts for each step."""
         return self._added((~self._calendar.hold_is_whole).astype(np.float64), 0.0)
 
     def _added(self, column: Amount, when_closed: float) -> Amount:
-        """Return the running sums of a column of the holds."""
+        """Return for each step the sum of a column over the holds that overlap this step."""
         present, later, over = self._present, self._later, self._over
         at_start = np.zeros(self._calendar.host_count)
         at_start += np.bincount(
@@ -177,7 +180,10 @@ class Timeline:
 
 
 def in_order(rows: Indexes, times: Micros, start: int, end: int) -> Indexes:
-    """Return the order by row, then by time. All times are between ``start`` and ``end``."""
+    """Return the indexes in the order of rows, then of times.
+
+    All times are between ``start`` and ``end``.
+    """
     span = end - start + 1
     if (int(rows.max(initial=0)) + 1) * span > _KEY_MAX:
         return np.lexsort((times, rows))

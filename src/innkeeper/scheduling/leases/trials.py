@@ -1,7 +1,7 @@
 """One attempt to place all demands of a lease, in a given order.
 
-Always true: placed units fit beside each other and beside the holds of other leases, throughout the
-window. If a demand takes a whole host, no other demand is on this host.
+Always true: throughout the window, the placed units fit on their hosts together with the holds of
+other leases. If a demand takes a whole host, no other demand is on this host.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from innkeeper.snapshot.amounts import Amount, Mask
 from innkeeper.snapshot.calendar import Calendar
 
 Group = tuple[int, ...]
-"""Demands that are placed together: all demands of whole hosts, or one demand of slots."""
+"""Demands that are placed together: all demands for whole hosts, or one demand for slots."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +29,7 @@ class Problem:
 
     ``preferred`` and ``ranks`` have a value by row of the calendar. ``is_usable`` and ``meets``
     have a value by demand and row. ``meets`` is True where the host satisfies the requirements.
-    ``kept`` are the present units of the reservation, and ``pinned`` the units that must stay.
+    ``kept`` are the present units of the reservations, and ``pinned`` the units that must stay.
     """
 
     calendar: Calendar
@@ -43,25 +43,25 @@ class Problem:
     pinned: Units
 
     def least(self, demand: int) -> int:
-        """Return how many units a demand must get."""
+        """Return the minimum number of units for a demand."""
         return max(self.demands[demand].units_min, int(self.pinned[demand].sum()))
 
     def most(self, demand: int) -> int:
-        """Return how many units a demand may get."""
+        """Return the maximum number of units for a demand."""
         return max(self.demands[demand].units_max, self.least(demand))
 
     def suits(self, demand: int) -> Mask:
-        """Return True where a demand may have units, whether or not the host is in use."""
+        """Return True where a demand may have units, even if the host is in use."""
         suits: Mask = self.meets[demand] & self.is_usable[demand]
         return suits
 
     def needed(self, demand: int) -> int:
-        """Return for how many units of a demand a host must at least have room."""
+        """Return how many units a host must have room for, to be of any use to a demand."""
         return self.least(demand) if self.demands[demand].affinity else 1
 
 
 class Trial:
-    """The placed units, by demand and row, and the room that they leave."""
+    """One attempt to place the demands. ``placed`` has the placed units by demand and row."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -72,10 +72,10 @@ class Trial:
         self._slots = tuple(p for p in range(len(problem.demands)) if p not in self._wholes)
 
     def run(self, order: Sequence[Group]) -> Lack | None:
-        """Place all demands, or return why a demand cannot be placed.
+        """Place all demands. If a demand cannot be placed, return the reason.
 
-        First, each demand gets its minimum. Afterwards, the demands get more units, in the order of
-        the request.
+        First, each demand gets its minimum. Afterwards, the demands get further units, in the order
+        of the request.
         """
         for demand in range(len(self.problem.demands)):
             displaced = self._pin(demand)
@@ -109,9 +109,10 @@ class Trial:
         return {demand: self.problem.most(demand) for demand in group}
 
     def _place(self, group: Group, mosts: Mapping[int, int]) -> Lack | None:
-        """Place the demands of a group, each with up to its number of units in ``mosts``.
+        """Place the demands of a group. Each gets at most its number of units in ``mosts``.
 
-        A demand gets at least its minimum, and at least the units that it already has.
+        A demand gets at least its minimum, and keeps the units that were placed before. If a demand
+        cannot be placed, return the reason.
         """
         if group == self._wholes:
             return self._place_wholes(mosts)
@@ -128,7 +129,7 @@ class Trial:
         return None
 
     def _place_wholes(self, mosts: Mapping[int, int]) -> Lack | None:
-        """Distribute hosts among all demands of whole hosts."""
+        """Distribute hosts among all demands for whole hosts."""
         problem, demands = self.problem, list(self._wholes)
         pinned = problem.pinned[demands]
         counts = self.placed[demands].sum(axis=1)
@@ -146,7 +147,7 @@ class Trial:
         return None
 
     def _hosts(self, demands: list[int], pinned: Units) -> Hosts:
-        """Return how well hosts without pinned units suit the demands of whole hosts."""
+        """Return how well hosts without pinned units suit the demands for whole hosts."""
         problem = self.problem
         suits = np.array([self._free(each) > 0 for each in demands]) & ~pinned.any(axis=0)
         others = np.zeros(problem.calendar.host_count, dtype=np.int64)
@@ -166,7 +167,7 @@ class Trial:
     def _free(self, demand: int) -> Units:
         """Return how many more units of a demand fit on each host.
 
-        Demands of whole hosts may take hosts from each other.
+        A host of one demand for whole hosts counts as free for the other such demands.
         """
         problem = self.problem
         unit_amounts = problem.demands[demand].unit_amounts
@@ -207,6 +208,6 @@ class Trial:
 
 
 def _given(flow: Flow, count: int) -> Units:
-    """Return, by demand and row, whether the demand gets the host."""
+    """Return 1 where the demand gets the host, else 0, by demand and row."""
     given: Units = (flow.hosts() == np.arange(count)[:, None]).astype(np.int64)
     return given

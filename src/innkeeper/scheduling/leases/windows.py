@@ -1,9 +1,8 @@
-"""The earliest window in which all demands of a lease fit together.
+"""Find the earliest window in which all demands of a lease fit together.
 
-Always true: the demands fit in the returned window.
-
-May be false: that no earlier window exists, if the lease has several demands. Only a few windows
-are tried. Each begins at a time when every demand would fit alone.
+Always true: the demands fit in the returned window. For a lease with several demands, an earlier
+window may exist, because only a few windows are tried. Each of them begins at a time when every
+demand alone would fit.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ DEMANDS_MAX = 4
 
 @dataclass(frozen=True, slots=True)
 class WindowSearch:
-    """Windows of one length that start at or after ``after``, and before ``before``.
+    """A search for a window of a given length, with a start from ``after`` until before ``before``.
 
     Times are in microseconds. All starts except ``after`` are whole minutes. Holds of the
     reservations ``ignored`` do not count.
@@ -89,7 +88,7 @@ def _fits(
 
 
 def _next_change(calendar: Calendar, at: int, search: WindowSearch) -> int | None:
-    """Return the first whole minute after ``at`` at which more units may be free than at ``at``."""
+    """Return the first whole minute after ``at`` at which more units may be free."""
     ends = calendar.hold_ends + search.cleaning
     later = ends[(ends > at) & (ends < search.before)]
     return -(-int(np.min(later)) // MINUTE) * MINUTE if later.size else None

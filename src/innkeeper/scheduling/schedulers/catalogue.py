@@ -2,8 +2,8 @@
 
 Source: the seed *Distributed Scheduler*.
 
-Always true: servers that are requested together get the same hosts as servers that are requested
-one by one, with a commit after each. Exception: the driver ``availability_zone``.
+Always true, except for the driver ``availability_zone``: servers that are requested together get
+the same hosts as servers that are requested one by one, with a commit after each request.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class AllAtOnce(PickingScheduler):
 
 
 class Chance(PickingScheduler):
-    """Pick a random host: all hosts that pass the filters are equally likely.
+    """Pick a random host. All hosts that pass the filters are equally likely.
 
     Source: "randomly selects a Host from the available pool".
     """
@@ -43,7 +43,7 @@ class Chance(PickingScheduler):
 
 
 class Simple(PickingScheduler):
-    """Pick the least loaded host: the host with the fewest allocated vcpus."""
+    """Pick the least loaded host, which is the host with the fewest allocated vcpus."""
 
     NAME = "simple"
 
@@ -55,8 +55,8 @@ class AvailabilityZone(PickingScheduler):
     """Pick a random host of the requested zone, or of each zone in turn.
 
     Source: "selects Compute hosts from a logical partitioning of available hosts". Without a
-    requested zone, the servers of a request are spread evenly over all zones with usable hosts.
-    A later request does not know which zones an earlier one used.
+    requested zone, the servers of a request are spread evenly over all zones with usable hosts. A
+    request does not know the zones that earlier requests used.
     """
 
     NAME = "availability_zone"
@@ -66,12 +66,12 @@ class AvailabilityZone(PickingScheduler):
         super().__init__(Pipeline(tuple(filters), ()), choice)
 
     def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
-        """Choose a host for each server, see :class:`Scheduler`."""
+        """Choose a host for each server; see :class:`Scheduler`."""
         return pick_all(self._memories, hosts, spec, self._choice, _zones_in_turn)
 
 
 def _zones_in_turn(hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> Weights | None:
-    """Return, for each host, the negated number of this request's servers in the host's zone."""
+    """Return for each host the negated number of this request's servers in the host's zone."""
     if spec.availability_zone is not None or not entries:
         return None
     picked = hosts.zone_codes[[entry.index for entry in entries]]

@@ -1,11 +1,11 @@
 """Places all servers of a request together. Each pick depletes the host and its pools.
 
-Source: the seed *Distributed Scheduler*, "Costs & Weights": consumed resources are virtually
+Source: the seed *Distributed Scheduler*, "Costs & Weights". Consumed resources are virtually
 depleted, so that the weights can change accordingly.
 
 Always true: the plan is a function of table, spec and seed. Exactly the amounts of the entries are
-taken from the table, and :func:`depletion.undo` gives them back. After a pick, only the rows that
-it changed are evaluated again.
+taken from the table, and :func:`depletion.undo` gives them back. After a pick, only the changed
+rows are evaluated again.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from innkeeper.snapshot.amounts import Indexes
 from innkeeper.snapshot.columns import HostTable
 
 Lean = Callable[[HostTable, RequestSpec, Sequence[Entry]], Weights | None]
-"""A function that returns what to add to the weights before a pick. Its argument has the earlier
-picks."""
+"""A function that returns corrections to add to the weights before a pick. The last argument has
+the earlier picks."""
 NOBODY: Indexes = np.zeros(0, dtype=np.intp)
 ALTERNATE_TURNS = 2**40
-"""The turn number at which draws among alternates begin. Other draws use lower turn numbers."""
+"""The turn number of the first draw among alternates. Other draws use lower turn numbers."""
 FEW = 8
-"""For up to this many hosts, repeated argmax is faster than a partition."""
+"""The maximum number of hosts for which repeated argmax is faster than a partition."""
 SPARES_MAX = 64
 """The servers of one request share at most this many alternates."""
 
@@ -88,7 +88,7 @@ def pick_all(
 
 @dataclass(frozen=True, slots=True)
 class NamedPlan:
-    """A plan for named hosts. ``places`` has, for each entry, the index of its host's name."""
+    """A plan for named hosts. ``places`` has for each entry the index of its host in the names."""
 
     plan: BuildPlan
     places: tuple[int, ...]
@@ -97,9 +97,9 @@ class NamedPlan:
 def pick_named(
     memories: Memories, hosts: HostTable, spec: RequestSpec, choice: Choice, names: Sequence[str]
 ) -> NamedPlan:
-    """Check one named host for each server, and take the amounts on hosts that may be used.
+    """Check one named host for each server. Place the server there if the host may be used.
 
-    The result equals that of single requests, one after the other, each with a ``forced_host``. A
+    The result is the same as for single requests with a ``forced_host``, one after the other. A
     host that is named twice is checked again after its first pick. However, the filters are applied
     only once, to all hosts together.
     """
@@ -107,7 +107,7 @@ def pick_named(
     rows = np.unique(np.array([e for e in wanted if e is not None], dtype=np.intp))
     field = Field(memories, hosts, spec, rows)
     places = {int(row): place for place, row in enumerate(rows)}
-    # A pick changes the weights of other hosts only through pools and groups.
+    # A pick changes the weights of other hosts only if there are pools or a group.
     is_apart = not hosts.pools.row_count and spec.group is None
     left = Counter(wanted)
     found: list[int] = []
@@ -134,19 +134,19 @@ def pick_named(
     finally:
         if not is_made:
             _give_back(hosts, spec, entries)
-    # Each server has its own decision, in which its host was the only candidate.
+    # Each server counts as its own decision, with its host as the only candidate.
     made = BuildPlan(tuple(entries), seen, hosts.host_count, min(len(entries), 1), gone)
     return NamedPlan(made, tuple(found))
 
 
 def _by_name(memories: Memories, field: Field) -> Taken:
-    """Return how many hosts the filter of the forced host removes from one decision."""
+    """Return the number of hosts that the filter of the forced host removes for one server."""
     named = [each for each in memories.pipeline.filters if each.NAME == forced_host.NAME]
     return [(each, field.steady_left - 1) for each in named if field.steady_left > 1]
 
 
 def _give_back(hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> None:
-    """Give the amounts back after an error, because no other code knows about them."""
+    """Give the amounts of the entries back after an error, because the caller does not do so."""
     for entry in reversed(entries):
         depletion.give_back(hosts, spec, entry)
 
@@ -171,7 +171,7 @@ def _entry(
 
 
 class PickingScheduler:
-    """A driver that picks by weight, see :class:`.scheduler.Scheduler`."""
+    """A driver that picks by weight; see :class:`.scheduler.Scheduler`."""
 
     NAME: str
 
@@ -181,23 +181,23 @@ class PickingScheduler:
         self._memories = Memories(pipeline)
 
     def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
-        """Choose a host for each server, see :class:`.scheduler.Scheduler`."""
+        """Choose a host for each server; see :class:`.scheduler.Scheduler`."""
         return pick_all(self._memories, hosts, spec, self._choice)
 
     def plan_named(self, hosts: HostTable, spec: RequestSpec, names: Sequence[str]) -> NamedPlan:
-        """Check a host for each server, see :func:`pick_named`."""
+        """Check a named host for each server; see :func:`pick_named`."""
         return pick_named(self._memories, hosts, spec, self._choice, names)
 
 
 def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int | None, Indexes]:
     """Draw one of the ``draw_from`` best places.
 
-    If several places are tied for the last ranks, each of them is equally likely to get these
-    ranks. Return the drawn place, or None if no host is left, and an array. The array has all
-    places with the best weight, if only such places took part in the draw. Otherwise, the array is
-    empty.
+    Places that are tied for the last ranks are equally likely to be drawn. Return the drawn place
+    (None if no host is left) and an array. If only places with the best weight took part in the
+    draw, the array has all of these places. Otherwise, the array is empty.
     """
-    # Up to tens of thousands of hosts, ``max`` takes longer: it calls a Python function first.
+    # Up to tens of thousands of hosts, ``max`` takes longer, because it first calls a Python
+    # function.
     least = weights[weights.argmax()] if weights.shape[0] else GONE
     if least == GONE:
         return None, NOBODY
@@ -221,7 +221,7 @@ def _with_alternates(
     """Return the entries, each with ``count`` alternates from ``spares``.
 
     ``spares`` are the next best hosts after all picks. The alternates differ by entry, so that the
-    servers of a failing host do not all retry on the same host.
+    servers of a failing host retry on different hosts.
     """
     if not spares:
         return list(entries)
@@ -230,7 +230,7 @@ def _with_alternates(
     for number, each in enumerate(entries):
         start = number * count % len(names)
         mine = tuple((names[start:] + names[:start])[:count])
-        # The entry is not copied by ``dataclasses.replace``, which takes four times as long.
+        # ``dataclasses.replace`` would take four times as long.
         result.append(
             Entry(
                 each.index, each.provider_id, each.host, each.weight, each.loans, mine, each.parts
@@ -242,11 +242,11 @@ def _with_alternates(
 def _best(
     equals: Indexes, field: Field, count: int, entries: Sequence[Entry], first: int
 ) -> list[HostIndex]:
-    """Return the rows of greatest weight that no entry uses, best first, for use as alternates.
+    """Return the rows of greatest weight that no entry uses, best first. They become alternates.
 
     ``equals`` are the places that had the best weight in the last pick. All of them except the
-    drawn place still have this weight. If there are enough such places, ``first`` selects where to
-    begin.
+    drawn place still have this weight. If there are enough of these places, ``first`` determines
+    the place to begin with.
     """
     weights = field.weights
     chosen = {entry.index for entry in entries}
@@ -265,7 +265,7 @@ def _best(
 
 
 def _heaviest(weights: Weights, count: int) -> list[int]:
-    """Find the ``count`` places of greatest weight by repeated argmax: fast for a few places."""
+    """Find the ``count`` places of greatest weight by repeated argmax."""
     left = weights.copy()
     found: list[int] = []
     for _ in range(min(count, left.shape[0])):

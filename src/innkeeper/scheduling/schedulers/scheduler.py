@@ -1,4 +1,4 @@
-"""Defines the protocol of drivers. A driver makes build plans from requests and the host table.
+"""Define the protocol of drivers. A driver makes build plans from requests and the host table.
 
 A plugin is a class with this protocol. The setting ``scheduler_driver`` names it as
 ``package.module:Class``.
@@ -20,8 +20,8 @@ class Choice:
 
     Hosts of equal weight are always equally likely. With a ``subset_size`` above 1, each host is
     drawn at random from this number of best hosts. This reduces conflicts between processes. Each
-    server gets up to ``alternates`` alternates: the next best hosts. The first ``parts_max``
-    entries of a plan also have their weights by weigher.
+    server gets up to ``alternates`` next best hosts as alternates. The first ``parts_max`` entries
+    of a plan also have the parts of the weight by weigher.
     """
 
     subset_size: int = 1
@@ -30,18 +30,21 @@ class Choice:
 
 
 class Scheduler(Protocol):
-    """A scheduler makes build plans; it is also called a driver."""
+    """A scheduler makes build plans. It is also called a driver."""
 
     NAME: str
     pipeline: Pipeline
     """The filters and weighers in use, for explanations."""
 
     def __init__(self, pipeline: Pipeline, choice: Choice) -> None:
-        """Use the configured filters and weighers. A driver may ignore some, or add other ones."""
+        """Create the driver with the configured filters and weighers.
+
+        It may ignore some or add others.
+        """
 
     def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
-        """Choose a host for each of ``spec.count`` servers, while any host is left.
+        """Choose a host for each of ``spec.count`` servers, until no host is left.
 
-        Also take the plan's amounts from the table. The caller must claim these amounts in the
-        store, or give them back with :func:`innkeeper.scheduling.depletion.undo`.
+        The method also takes the plan's amounts from the table. The caller must claim these amounts
+        in the database, or give them back with :func:`innkeeper.scheduling.depletion.undo`.
         """

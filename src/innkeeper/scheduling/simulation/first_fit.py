@@ -1,4 +1,4 @@
-"""Provides the driver ``first_fit``, a baseline for comparisons. It is not for production use."""
+"""Define the driver ``first_fit``, a baseline for comparisons. It is not for production use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FirstFit(PickingScheduler):
         self._order: Weights = np.zeros(0)
 
     def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
-        """Choose a host for each server, see :class:`Scheduler`."""
+        """Choose a host for each server; see :class:`Scheduler`."""
         return pick_all(self._memories, hosts, spec, self._choice, self._by_row)
 
     def _by_row(

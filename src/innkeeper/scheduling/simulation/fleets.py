@@ -1,7 +1,7 @@
-"""Makes the host tables of simulated fleets.
+"""Make the host tables of simulated fleets.
 
-Always true: schedulers can use a table made here like a table that was read from the store. All of
-its hosts are empty.
+Always true: schedulers can use these tables like tables that were read from a database. All hosts
+are empty at first.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class HostShape:
     capabilities: Mapping[str, Any] = field(default_factory=dict)
 
     def capacity(self, class_name: str, parts: Mapping[str, int]) -> int:
-        """Return the capacity of a class in parts; ``parts`` has the number of parts per unit."""
+        """Return the capacity of a class in parts. ``parts`` has the number of parts per unit."""
         whole = self.totals.get(class_name, 0) * parts.get(class_name, 1)
-        # Rounding must not reduce the product from which a ratio was computed.
+        # The ratio may have been computed from this product. Rounding must not reduce the product.
         return math.floor(whole * self.ratios.get(class_name, 1.0) + ROUNDING)
 
 
@@ -52,7 +52,7 @@ class HostGroup:
 
 
 def table_of(groups: Sequence[HostGroup], workload: Workload) -> HostTable:
-    """Make the table of these hosts, in the order of the groups. Amounts are in parts.
+    """Make the host table of the groups, in their order. Amounts are in parts of units.
 
     Raises :class:`Invalid` if there are no hosts, or more than ``HOSTS_MAX``.
     """

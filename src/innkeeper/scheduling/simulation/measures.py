@@ -1,8 +1,8 @@
-"""Measures a replay: takes samples of the fleet, and computes results from them.
+"""Take samples of the fleet in a replay, and compute results from the samples.
 
-*Packing* is the used share of a class over all hosts. *Stranded* is the free capacity on hosts
-without room for one more server of the reference shape. A host is *empty* if none of its capacity
-is used.
+*Packing* is the used share of a class over all hosts. Free capacity is *stranded* if it is on a
+host without room for one more server of the reference shape. A host is *empty* if none of its
+capacity is used.
 
 Always true: columns of samples have one value per sample. The used and the stranded amount of a
 class are at most the capacity of the class.
@@ -39,10 +39,10 @@ class Samples:
 class ReplayOutcome:
     """The result of a replay: servers by shape, samples and durations.
 
-    ``requested`` and ``placed`` are numbers of servers by shape. ``peaks`` is the highest usage of
-    each class at any time, not only in samples. ``decision_s`` is the duration of each decision,
-    and ``asked`` the number of servers in each request. ``first_refusal_s`` is the time in the
-    trace of the first server without a host, or None.
+    ``requested`` and ``placed`` are numbers of servers by shape. ``peaks`` has the highest usage of
+    each class at any time, not only in samples. ``decision_s`` has the duration of each decision,
+    and ``asked`` has the number of servers in each request. ``first_refusal_s`` is the time at
+    which, for the first time, a server got no host. It is None if all servers got hosts.
     """
 
     hosts: int
@@ -89,7 +89,7 @@ class ReplayOutcome:
 
 
 class Peaks:
-    """The highest usage of each class: of all times, not only of those when samples are taken."""
+    """Records the highest usage of each class at any time, not only when samples are taken."""
 
     def __init__(self, table: HostTable, classes: Sequence[str]) -> None:
         self._used = {name: float(table.used[name].sum()) for name in classes}
@@ -108,7 +108,7 @@ class Peaks:
 
 
 class Sampler:
-    """Takes samples of the table; ``reference`` is the request that defines stranded capacity."""
+    """Takes samples of the table. ``reference`` is the request that defines stranded capacity."""
 
     def __init__(
         self, table: HostTable, classes: Sequence[str], reference: RequestSpec, moments: Seconds
@@ -129,11 +129,11 @@ class Sampler:
 
     @property
     def due_s(self) -> float:
-        """The time of the next sample; infinity after the last sample."""
+        """The time of the next sample, or infinity after the last sample."""
         return float(self._moments[self._next]) if self._next < len(self._moments) else np.inf
 
     def look(self, servers: int) -> None:
-        """Take a sample; ``servers`` is the number of servers on the table."""
+        """Take a sample. ``servers`` is the number of servers in the fleet."""
         table, at = self._table, self._next
         fits = capacity.mask(table, self._reference, slice(None))
         is_closed = np.zeros(table.host_count, dtype=np.bool_) if fits is None else ~fits

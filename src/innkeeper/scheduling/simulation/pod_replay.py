@@ -1,14 +1,14 @@
-"""Replays the work of projects over pods, with the service's own choice of pods.
+"""Replay the work of projects on pods. Pods are chosen by the code of the service.
 
-As in the service, pods are measured from time to time. A pod is chosen by its last measurement,
-plus the amounts that were placed in it since then and are still there. A pod accepts a request if
-its total usage stays within its capacity. Otherwise the next pod is tried. The binding of the
-project moves to the pod that accepts.
+As in the service, pods are measured from time to time. The usage of a pod is assumed to be its last
+measurement, plus the amounts that were placed in the pod since then and are still there. A pod
+accepts a request if the pod's real usage stays within its capacity. Otherwise, the next pod is
+tried. The binding of the project moves to the pod that accepts.
 
 Always true: the result depends only on the work, the pods, the policy and the options.
 
-May be false: that a real pod with enough free capacity accepts a request. A real pod also needs a
-single host with enough room.
+A real pod may refuse more than a simulated pod, because a real pod also needs a single host with
+enough room.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEAVE, CHANGE, MEASURE, SAMPLE, ARRIVE = range(5)
 
 @dataclass(frozen=True, slots=True)
 class SimulatedPod:
-    """A pod, what it reports as its totals by kind, and when it is added and drained."""
+    """A pod, with its reported totals by kind, and the times at which it is added and drained."""
 
     pod: Pod
     totals: Mapping[str, float]
@@ -45,7 +45,7 @@ class SimulatedPod:
 
 @dataclass(frozen=True, slots=True)
 class PodFigures:
-    """What was placed in a pod: servers, volumes, and used shares of its capacity by kind."""
+    """The results for one pod: servers, volumes, and the used shares of capacity by kind."""
 
     name: str
     servers: int
@@ -59,9 +59,9 @@ class PodOutcome:
     """The results of a replay.
 
     ``skipped`` counts the pods that refused a request because they were fuller than measured.
-    ``moves`` counts how often a binding moved, and ``moved`` how many projects had such a move.
+    ``moves`` counts the moves of bindings, and ``moved`` counts the projects with such a move.
     ``apart`` counts the volumes whose server is in another pod. ``spread`` is the share of projects
-    that have something in several pods, on average over time.
+    with servers or volumes in several pods, averaged over time.
     """
 
     days: float
@@ -79,7 +79,7 @@ class PodOutcome:
 
     @property
     def moves_per_month(self) -> float:
-        """How often the binding of a project moves in thirty days."""
+        """The average number of moves of a project's binding in thirty days."""
         return self.moves / max(1, self.projects) * 30 / self.days
 
 
@@ -99,7 +99,7 @@ class _Row:
 
 
 class PodReplay:
-    """One replay. ``measure_s`` is the period of measurements."""
+    """One replay. Pods are measured every ``measure_s`` seconds."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class PodReplay:
     def run(self, advance: Callable[[int], None] = lambda _: None) -> PodOutcome:
         """Replay all work, and return the results.
 
-        ``advance`` is called with the size of each request.
+        ``advance`` is called with the number of servers in each request.
         """
         self._schedule()
         for each in self._work:
@@ -231,7 +231,7 @@ class PodReplay:
 
     @staticmethod
     def _accepts(row: _Row, job: Job) -> bool:
-        """Return whether a pod has room. A kind of amount without a known capacity has no limit."""
+        """Return whether a pod has room. Kinds without a known capacity are unlimited."""
         return all(
             row.used[kind] + amount <= row.capacities.get(kind, float("inf"))
             for kind, amount in job.amounts.items()
@@ -265,8 +265,8 @@ class PodReplay:
         row, index = self._rows[pod_id], self._table.row_of(pod_id)
         for kind, amount in amounts.items():
             row.used[kind] += sign * amount
-            # The last measurement includes all work that began earlier, even if the work has ended
-            # since.
+            # The last measurement includes all work that began before it, even if the work has
+            # ended since.
             if begun_s >= self._measured_s:
                 row.placed[kind] += sign * amount
                 if index is not None:
@@ -312,7 +312,7 @@ def _row(given: SimulatedPod) -> _Row:
 
 
 def blank_pod(number: int, **fields: object) -> Pod:
-    """Return a pod of a simulation: it has neither an address nor a login."""
+    """Return a simulated pod, without an address and a login."""
     texts = (
         "az_name pod_az_name dc_name auth_url username user_domain project_name project_domain "
         "region_name"
@@ -338,5 +338,5 @@ def blank_pod(number: int, **fields: object) -> Pod:
 
 
 def added_at(added_s: float) -> datetime:
-    """Return when a pod was added, as the weigher of the time of creation reads it."""
+    """Return the time of creation of a pod that is added at this time of the replay."""
     return BEGIN + timedelta(seconds=added_s)

@@ -1,7 +1,7 @@
-"""The work of projects over pods: servers of a workload, and volumes that are made for them.
+"""Make the work of projects: the servers of a workload, and volumes for these servers.
 
-A workload that names no projects is divided among several. The first projects get most of the work.
-Random draws decide which project sends a request, and which servers get a volume.
+A workload that names no projects is divided among several projects. The first projects get most of
+the work. Random draws decide which project sends a request, and which servers get a volume.
 
 Always true: the same workload, options and seed result in the same work. A volume is made after its
 server, and leaves with it.
@@ -20,7 +20,7 @@ from innkeeper.scheduling.simulation.workload import MEMORY_MB as MEMORY_CLASS
 from innkeeper.scheduling.simulation.workload import VCPU, Codes, Workload
 
 KINDS = {VCPU: VCPUS, MEMORY_CLASS: MEMORY_MB, "DISK_GB": DISK_GB}
-"""The kinds of amounts of pods, by resource class. Pods have no other kinds."""
+"""The kinds of amounts of pods, by resource class."""
 DELAY_MEAN_S = 14_400.0
 """The mean time between a server and its volume, in seconds."""
 
@@ -29,8 +29,8 @@ DELAY_MEAN_S = 14_400.0
 class WorkOptions:
     """The options for making work from a workload.
 
-    ``projects`` is used if the workload names no projects. Each server gets a volume with the
-    probability ``volume_share``; ``volume_gb`` is the mean size.
+    ``projects`` is the number of projects if the workload names no projects. Each server gets a
+    volume with the probability ``volume_share``. ``volume_gb`` is the mean size of a volume.
     """
 
     projects: int = 100
@@ -43,8 +43,9 @@ class WorkOptions:
 class Job:
     """One request of a project: servers of one batch, or a volume for a server.
 
-    ``amounts`` are those of the whole request. ``rows`` are the servers, or the server that the
-    volume is for. ``leavings_s`` has the time at which each of these servers leaves.
+    ``amounts`` are the amounts of the whole request. ``rows`` are the rows of the servers, or of
+    the server that gets the volume. ``leavings_s`` has the time at which each of these servers
+    leaves.
     """
 
     at_s: float
@@ -73,7 +74,7 @@ def _projects(workload: Workload, options: WorkOptions, dice: np.random.Generato
     starts = workload.requests()[:-1]
     if workload.project_codes is not None and len(workload.projects) > 1:
         return workload.project_codes[starts]
-    # Few projects do most of the work, as Zipf's law says.
+    # Few projects do most of the work, according to Zipf's law.
     shares = 1.0 / np.arange(1, options.projects + 1)
     edges = np.cumsum(shares / shares.sum())
     drawn = np.searchsorted(edges, dice.random(len(starts)), side="right")
@@ -111,7 +112,7 @@ def _volumes(
     has_one = dice.random(workload.count) < options.volume_share
     sizes = np.maximum(1, np.rint(dice.exponential(options.volume_gb, workload.count)))
     moments = workload.arrivals_s + dice.exponential(DELAY_MEAN_S, workload.count)
-    # Nothing is made after the end of the trace.
+    # There are no requests after the end of the trace.
     has_one &= moments < np.minimum(workload.leavings_s, workload.arrivals_s[-1])
     return [
         Job(

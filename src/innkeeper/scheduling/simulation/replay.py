@@ -1,4 +1,4 @@
-"""Replays a workload on a host table, with the schedulers of the service.
+"""Replay a workload on a host table, with the schedulers of the service.
 
 Always true: apart from durations, the outcome is a function of workload, table, scheduler and
 seed. After the last server has left, the table is unchanged.
@@ -52,16 +52,16 @@ class ReplayOptions:
 
 
 class ReplayWatcher(Protocol):
-    """A planner of requests that is also told what else happens in a replay."""
+    """A planner of requests that is also notified of the other events in a replay."""
 
     def come_to(self, moment_s: float) -> None:
-        """Note the time in the trace, which never decreases."""
+        """Set the time in the trace. It never decreases."""
 
     def freed(self, spec: RequestSpec, entry: Entry) -> None:
-        """Note that a server left its host. The table has the server's amounts again."""
+        """Handle the departure of a server. The table already has the server's amounts again."""
 
     def look(self) -> None:
-        """Note that a sample is taken."""
+        """Handle the moment of a sample."""
 
 
 class Replay:
@@ -111,7 +111,7 @@ class Replay:
         )
 
     def run(self, advance: Advance) -> ReplayOutcome:
-        """Replay all arrivals, and all departures before the last arrival."""
+        """Replay all arrivals, and all departures until the last arrival."""
         workload = self._workload
         starts = workload.requests()
         requests = starts.shape[0] - 1
@@ -158,9 +158,10 @@ class Replay:
         )
 
     def _decide(self, spec: RequestSpec, first: int, moment: float) -> tuple[float, int]:
-        """Place the servers of a request at ``moment``, numbered from ``first`` on.
+        """Place the servers of a request at ``moment``.
 
-        Return the duration of the decision in seconds, and how many servers were placed.
+        ``first`` is the number of the first server. Return the duration of the decision in seconds,
+        and the number of placed servers.
         """
         if self._watcher is not None:
             self._watcher.come_to(moment)
@@ -180,7 +181,7 @@ class Replay:
     def _come_to(self, moment: float) -> None:
         """Process departures up to ``moment``, and take the samples that are due.
 
-        A sample at ``moment`` itself waits for the arrivals at that time.
+        A sample that is due at ``moment`` itself is taken after the arrivals at this time.
         """
         while self._sampler.due_s < moment:
             self._leave_until(self._sampler.due_s)
@@ -217,6 +218,6 @@ class Replay:
             self._table.note(entry.index)
 
     def leave_all(self) -> None:
-        """Process all remaining departures."""
+        """Remove all remaining servers."""
         for number in list(self._placed):
             self._leave(number)

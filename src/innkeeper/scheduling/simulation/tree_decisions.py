@@ -1,14 +1,14 @@
-"""Places servers in a tree of zones, like zones that ask each other over HTTP.
+"""Place servers in a tree of zones, as if the zones asked each other over HTTP.
 
 A zone plans a request on its own hosts, and asks its child zones for their offers. An *offer* is
 one server on one host, with a weight. The zone applies the child's offset and scale to the weights
-of the child's offers, merges all offers, and keeps the best ones. The root presents the offers to
-the zones that own their hosts. Each of these zones claims exactly that host, or refuses the offer
-as *stale*, if the host no longer passes the filters. Then the next offer is used.
+of the child's offers, merges all offers, and keeps the best. The root presents each offer to the
+zone that owns the host. This zone claims the host. If the host no longer passes the filters, the
+zone refuses the offer as *stale*, and the next offer is used.
 
-Always true: only hosts that pass the filters on the real table are claimed. With one zone, the
-result is that zone's plan.
-May be false: that a zone's view is the present state. It is ``lag_s`` seconds old.
+Always true: only hosts that pass the filters on the real table are claimed. With only one zone, the
+result is the plan of this zone. A zone's view may differ from the present state, because the view
+is ``lag_s`` seconds old.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from innkeeper.scheduling.simulation.zone_trees import SimulatedTree, groups_at,
 from innkeeper.snapshot.columns import HostTable
 
 LATE_TURNS = 2**48
-"""The turn number at which draws about late answers begin. Other draws use lower turn numbers."""
+"""The turn number of the first draw about late answers. Other draws use lower turn numbers."""
 LATE_STEPS = 2**32
 
 BY_WEIGHT, IN_TURN = "by-weight", "in-turn"
 MERGES = (BY_WEIGHT, IN_TURN)
-"""The ways to merge offers: sort all offers by weight; or compare only the next offer of each zone,
-so that the offers of each zone stay in the order of its plan."""
+"""The ways to merge offers. ``by-weight`` sorts all offers by weight. ``in-turn`` compares only the
+next offer of each zone, so that the offers of a zone stay in the order of the zone's plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class TreeOptions:
     """Options of decisions in a tree.
 
     Zones see the state of ``lag_s`` seconds ago. The answer of a child zone is late with the
-    probability ``late``. A late answer is ignored. If an offer was stale and servers are left, all
-    zones are asked again, at most ``attempts_max`` times.
+    probability ``late``. A late answer is ignored. If an offer was stale and some servers have no
+    host, all zones are asked again. There are at most ``attempts_max`` attempts.
     """
 
     lag_s: float = 0.0
@@ -57,7 +57,7 @@ class TreeOptions:
 
 
 class TreeOffer(NamedTuple):
-    """One server on a host of the zone with the number ``zone``; a higher weight is better."""
+    """One server on a host of the zone with the number ``zone``. A higher weight is better."""
 
     weight: float
     zone: int
@@ -72,7 +72,7 @@ class _Edit(NamedTuple):
 
 
 class ZoneView:
-    """The hosts of one zone, as its scheduler sees them; ``rows`` are their rows in the fleet."""
+    """The hosts of one zone, as its scheduler sees them. ``rows`` are their rows in the fleet."""
 
     def __init__(self, table: HostTable, rows: Codes, scheduler: Scheduler) -> None:
         self.table, self.rows, self.scheduler = table, rows, scheduler
@@ -85,7 +85,7 @@ class ZoneView:
         return plan
 
     def edit(self, edit: _Edit) -> None:
-        """Show a change in the view when it is due."""
+        """Schedule a change of the view."""
         self._edits.append(edit)
 
     def come_to(self, moment_s: float) -> None:
@@ -110,16 +110,17 @@ def _entry(table: HostTable, index: HostIndex, weight: float) -> Entry:
 
 @dataclass(slots=True)
 class CallCounts:
-    """What the zones of a tree sent to each other. A call is a request with its answer."""
+    """Counts the messages between the zones of a tree. A call is a request with its answer."""
 
     boots: int = 0
     selects: int = 0
     late: int = 0
     offers: int = 0
-    """The offers in the answers of all calls, counted on every level."""
+    """The number of offers in all answers. An offer is counted again on every level that it passes.
+    """
     creates: int = 0
-    """The calls that take offers to the zones of their hosts. A zone calls each child once, with
-    all offers of the child and of the zones below it."""
+    """The number of calls that present offers to the owners of the hosts. A zone calls each child
+    once, with all offers of the child and of the zones below the child."""
     stale: int = 0
     attempts: int = 0
     plans: int = 0
@@ -128,7 +129,7 @@ class CallCounts:
 
 @dataclass(frozen=True, slots=True)
 class ZoneFigures:
-    """The results of one zone; ``used`` is the mean used share of its hosts, by class."""
+    """The results of one zone. ``used`` is the mean used share of the zone's hosts, by class."""
 
     name: str
     hosts: int
@@ -139,14 +140,17 @@ class ZoneFigures:
 
 @dataclass(frozen=True, slots=True)
 class TreeFigures:
-    """The results of a tree beside those of its fleet. Only zones with hosts are listed."""
+    """The results for a tree, in addition to the results for the fleet.
+
+    Only zones with hosts are listed.
+    """
 
     calls: CallCounts
     zones: tuple[ZoneFigures, ...]
 
 
 class TreePlanner:
-    """Places requests in a tree of zones, see :class:`.replay.ReplayWatcher`.
+    """Places requests in a tree of zones; see :class:`.replay.ReplayWatcher`.
 
     ``fleet`` is the real table with the hosts of all zones. ``schedulers`` has one scheduler for
     every zone, in preorder.
@@ -248,7 +252,7 @@ class TreePlanner:
     def _claim_all(
         self, spec: RequestSpec, offers: Sequence[TreeOffer], entries: list[Entry]
     ) -> bool:
-        """Claim the offers in order, and add their entries; return whether any offer was stale."""
+        """Claim the offers in order, and add their entries. Return whether any offer was stale."""
         is_stale = False
         self.calls.creates += self._called({offer.zone for offer in offers})
         for offer in offers:
@@ -259,7 +263,7 @@ class TreePlanner:
                 is_stale = True
                 self.calls.stale += 1
                 self._stale[offer.zone] += 1
-                # A zone that refuses an offer looks at its hosts again.
+                # A zone that refuses an offer updates its view.
                 view.come_to(np.inf)
                 continue
             entry = _entry(self._fleet, index, offer.weight)
@@ -270,7 +274,7 @@ class TreePlanner:
         return is_stale
 
     def _called(self, zones: set[int]) -> int:
-        """Return how many zones are called to reach these zones: these and all zones above them."""
+        """Return the number of calls to reach these zones, including calls to zones above."""
         called: set[int] = set()
         for number in zones:
             at = number
@@ -281,7 +285,7 @@ class TreePlanner:
 
     def _passes(self, view: ZoneView, spec: RequestSpec, index: HostIndex) -> bool:
         if not self._options.lag_s:
-            # The zones see the present state, so their offers are never stale.
+            # Without a lag, the zones see the present state, so their offers are never stale.
             return True
         row = slice(index, index + 1)
         masks = (each.mask(self._fleet, spec, row) for each in view.scheduler.pipeline.filters)
@@ -298,11 +302,11 @@ class TreePlanner:
     # -- watching the replay ---------------------------------------------------------------------
 
     def come_to(self, moment_s: float) -> None:
-        """Note the time in the trace."""
+        """Set the time in the trace."""
         self._now_s = moment_s
 
     def freed(self, spec: RequestSpec, entry: Entry) -> None:
-        """Note that a server left its host."""
+        """Give back the amounts of a server that left its host."""
         self._edit(spec, entry.index, is_taken=False)
 
     def look(self) -> None:
@@ -340,10 +344,12 @@ def merged_by_weight(found: Sequence[Sequence[TreeOffer]], count: int) -> list[T
 
 
 def merged_in_turn(found: Sequence[Sequence[TreeOffer]], count: int) -> list[TreeOffer]:
-    """Repeatedly take the best of the zones' next offers. Of equal offers, take the earlier one.
+    """Repeatedly take the best of the zones' next offers.
 
-    The offers of a zone assume its earlier offers to be used. With a policy that packs, later
-    offers may have higher weights than earlier ones.
+    Of equal offers, earlier zones come first.
+
+    An offer of a zone assumes that the zone's earlier offers are used. With a policy that packs
+    servers, later offers may have higher weights than earlier offers.
     """
     places = [0] * len(found)
     merged: list[TreeOffer] = []

@@ -1,4 +1,4 @@
-"""Defines workloads: servers that arrive over time, singly and in batches, and leave.
+"""Define workloads. Their servers arrive over time, singly and in batches, and leave later.
 
 Always true: arrivals are sorted by time. A server leaves after its arrival, or never.
 """
@@ -17,14 +17,14 @@ from innkeeper.domain.placing import Comparison
 Seconds = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 NEVER = np.inf
-"""The departure time of servers that stay to the end."""
+"""The departure time of servers that never leave."""
 AMOUNT_MAX = 2**53
 VCPU, MEMORY_MB = "VCPU", "MEMORY_MB"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerShape:
-    """A type of server, like a flavor: its amounts, and its conditions on capabilities."""
+    """A type of server, like a flavor, with amounts and conditions on capabilities."""
 
     name: str
     amounts: Mapping[str, int]
@@ -45,10 +45,10 @@ class ServerShape:
 class Workload:
     """A workload has one row for each server, in order of arrival.
 
-    Consecutive servers with the same number in ``batches`` were requested together.
-    ``shape_codes`` and ``project_codes`` are indexes into ``shapes`` and ``projects``. For
-    traces with fractions of units, ``parts`` has the number of parts per unit of a class, such as
-    1000 per core. Amounts of shapes are in parts, and amounts of hosts are converted to parts.
+    Consecutive servers with the same number in ``batches`` were requested together. ``shape_codes``
+    and ``project_codes`` are indexes into ``shapes`` and ``projects``. Some traces have fractions
+    of units. For these, ``parts`` has the number of parts per unit of a class, such as 1000 per
+    core. The amounts of shapes are in parts, and the amounts of hosts are converted to parts.
     ``notes`` are remarks about the trace for readers of the results.
     """
 
@@ -89,7 +89,7 @@ class Workload:
     def requests(self) -> Codes:
         """Return the first row of each request, followed by the number of servers.
 
-        A request has servers of one shape, so a batch of mixed shapes becomes several requests.
+        A request has servers of only one shape. A batch of mixed shapes becomes several requests.
         """
         is_new = np.ones(self.count + 1, dtype=np.bool_)
         is_new[1:-1] = (
@@ -104,14 +104,14 @@ class Workload:
         return np.bincount(self.shape_codes, minlength=len(self.shapes))
 
     def commonest(self) -> ServerShape:
-        """Return the most frequent shape of server. Of equally frequent shapes, the first wins."""
+        """Return the most frequent shape of server, or the first of equally frequent shapes."""
         return self.shapes[int(self.per_shape().argmax())]
 
 
 def ordered(
     arrivals_s: Seconds, leavings_s: Seconds, *columns: Codes
 ) -> tuple[Seconds, Seconds, tuple[Codes, ...]]:
-    """Sort rows by arrival (stable), and move departures to after their arrivals if necessary."""
+    """Sort rows by arrival (stable). Move departures after their arrivals if necessary."""
     order = np.argsort(arrivals_s, kind="stable")
     arrivals = arrivals_s[order]
     leavings = np.maximum(leavings_s[order], np.nextafter(arrivals, np.inf))

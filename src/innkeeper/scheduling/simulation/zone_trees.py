@@ -1,4 +1,4 @@
-"""Describes simulated trees of zones, and deals the hosts of a fleet to their zones.
+"""Describe simulated trees of zones, and distribute the hosts of a fleet to the zones.
 
 Always true: every host belongs to exactly one zone. Zones are numbered in preorder: a zone comes
 before its child zones, and the root has the number 0.
@@ -17,8 +17,8 @@ from innkeeper.scheduling.simulation.workload import Codes
 
 ROUND_ROBIN, CONTIGUOUS, BY_SHAPE = "round-robin", "contiguous", "by-shape"
 DEALS = (ROUND_ROBIN, CONTIGUOUS, BY_SHAPE)
-"""The ways to deal hosts to zones: in turn; in the order of the fleet; hosts of equal totals
-together."""
+"""The ways to distribute hosts to zones: in turn, in the order of the fleet, or hosts of equal
+totals together."""
 ZONES_MAX = 5000
 DEPTH_MAX = 8
 
@@ -28,8 +28,8 @@ class SimulatedZone:
     """A zone and its child zones.
 
     A zone gets hosts in proportion to its ``share``. The parent applies ``weight_offset`` and
-    ``weight_scale`` to the weights of the zone, where higher is better. ``changes`` are the parts
-    of the policy that the zone has of its own: ``driver``, ``filters`` and ``weighers`` as text.
+    ``weight_scale`` to the weights of the zone. A higher weight is better. ``changes`` has the
+    parts of the policy in which the zone differs: ``driver``, ``filters`` and ``weighers`` as text.
     """
 
     name: str
@@ -52,7 +52,7 @@ class SimulatedZone:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedTree:
-    """A tree under the name that results show, with the way to deal hosts to its zones."""
+    """A tree, with its name in results and the way to distribute hosts to its zones."""
 
     name: str
     root: SimulatedZone
@@ -72,7 +72,7 @@ class SimulatedTree:
 
     @property
     def is_alone(self) -> bool:
-        """Whether the tree has one zone only, so that no decision crosses zones."""
+        """Whether the tree has only one zone."""
         return not self.root.zones
 
     def description(self) -> str:
@@ -86,10 +86,10 @@ class SimulatedTree:
 
 
 def uniform(name: str, widths: Sequence[int], deal: str = ROUND_ROBIN) -> SimulatedTree:
-    """Return a tree in which all zones of a level have equally many child zones.
+    """Return a tree in which all zones of a level have the same number of child zones.
 
-    For each level, beginning with the root, ``widths`` has the number of child zones of one zone.
-    Only the zones of the last level have hosts. Without widths, the root has all hosts.
+    ``widths`` has the number of child zones of one zone for each level, beginning with the root.
+    Only the zones of the last level have hosts. Without ``widths``, the root has all hosts.
     """
     count = 1
     for width in widths:
@@ -108,14 +108,14 @@ def _uniform(name: str, widths: tuple[int, ...], path: str) -> SimulatedZone:
 
 
 def owners_of(tree: SimulatedTree, groups: Sequence[HostGroup]) -> Codes:
-    """Return, by row of the fleet's table, the number of the zone that gets the host."""
+    """Return for each row of the fleet's table the number of the zone that gets the host."""
     codes = group_codes(groups)
     shares = np.array([zone.share for zone in tree.root.preorder()])
     bounds = np.rint(np.cumsum(shares) / shares.sum() * codes.shape[0]).astype(np.int64)
     counts = np.diff(bounds, prepend=0)
     in_order: Codes = np.repeat(np.arange(shares.shape[0]), counts)
     if tree.deal == ROUND_ROBIN:
-        # The hosts of each zone are spread evenly over the fleet, also with unequal shares.
+        # The hosts of each zone are spread evenly over the fleet, even with unequal shares.
         steps = [(np.arange(count) + 0.5) / count for count in counts.tolist() if count]
         return in_order[np.argsort(np.concatenate(steps), kind="stable")]
     if tree.deal == BY_SHAPE:

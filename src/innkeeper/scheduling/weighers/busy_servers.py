@@ -1,4 +1,4 @@
-"""Prefer hosts with fewer busy servers: those being built, resized, migrated or shelved."""
+"""Prefer hosts with fewer servers that are being built, resized, migrated or shelved."""
 
 from __future__ import annotations
 

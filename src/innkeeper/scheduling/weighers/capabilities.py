@@ -21,11 +21,12 @@ READS: Reads = ("rules",)
 AGGREGATE_KEY = "metrics_weight_multiplier"
 
 MOST = 1e15
-"""Reported numbers are clipped to at most this absolute value, so that sums stay finite."""
+"""The maximum absolute value of reported numbers. Larger numbers are clipped, so that sums stay
+finite."""
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """Return, for each host, the sum of all configured capabilities times their multipliers."""
+    """Return for each host the sum of all configured capabilities times their multipliers."""
     pairs = spec.rules.capability_multipliers
     given = [_numbers(hosts, name, rows) * multiplier for name, multiplier in pairs]
     if not given:
@@ -46,5 +47,5 @@ def scale(hosts: HostTable, spec: RequestSpec) -> float:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Return a value that changes with the set of hosts whose capabilities are known."""
+    """Return a cache key that changes if the set of hosts with known capabilities changes."""
     return freshness.stamp(hosts, spec) if spec.rules.capability_multipliers else None

@@ -1,4 +1,4 @@
-"""Lists the weighers by name. To add one, write a module or object like these, and add it here."""
+"""List the weighers by name. To add a weigher, write a module or object and add it here."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ WEIGHERS: Mapping[str, Weigher] = {
 }
 
 _REQUESTED = {SOFT_AFFINITY.NAME: 1.0, SOFT_ANTI_AFFINITY.NAME: 1.0, trait_preference.NAME: 1.0}
-"""Weighers of preferences in requests, which are in every set. These weighers do not affect
-requests without preferences."""
+"""Weighers that read preferences in requests. Every set includes these weighers, because they do
+not affect requests without preferences."""
 
 WEIGHER_SETS: Mapping[str, Mapping[str, float]] = {
     "spread": {FREE_MEMORY.NAME: 1.0, FREE_VCPUS.NAME: 1.0, FREE_DISK.NAME: 1.0, **_REQUESTED},

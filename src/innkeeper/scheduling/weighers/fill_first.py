@@ -1,7 +1,7 @@
-"""Prefer the host that will be fullest, judged by the class with the highest used share.
+"""Prefer the host that will be fullest. The class with the highest used share decides.
 
-A negative multiplier prefers the emptiest host. Shares, unlike amounts, treat hosts of different
-sizes alike.
+A negative multiplier prefers the emptiest host. Used shares are comparable between hosts of
+different sizes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """Return the highest used share of any class after placement; 0 means empty, 1 full."""
+    """Return the highest used share of any class after placement: 0 for empty, 1 for full."""
     names = [name for name in CLASSES if name in hosts.free]
     shares = [_share(hosts, name, spec.amounts.get(name, 0), rows) for name in names]
     return reduce(np.maximum, shares) if shares else np.zeros(hosts.host_count)[rows]
@@ -33,7 +33,7 @@ def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
 def _share(hosts: HostTable, name: str, amount: int, rows: Rows) -> Weights:
     used = hosts.used[name][rows]
     capacity = hosts.free[name][rows] + used
-    # A host without capacity of a class borrows the class or does not need it.
+    # A host without capacity for a class borrows the class or does not need it.
     shares: Weights = np.where(capacity > 0.0, (used + amount) / np.maximum(capacity, 1.0), 0.0)
     return shares
 

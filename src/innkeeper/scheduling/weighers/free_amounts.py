@@ -17,7 +17,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 class FreeAmountWeigher:
-    """Weighs hosts by the amount of one resource class that they, or their pools, have free."""
+    """Weighs hosts by the free amount of one resource class on the host or in its pools."""
 
     READS: Reads = ("has_fixed_scales",)
 
@@ -26,13 +26,13 @@ class FreeAmountWeigher:
         self._class_name = class_name
 
     def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-        """Return the free amount, in units of the class."""
+        """Return the free amount for each host, in units of the class."""
         if self._class_name not in hosts.free:
             return np.zeros(hosts.host_count)[rows]
         return hosts.left(self._class_name, rows)
 
     def number(self, hosts: HostTable, spec: RequestSpec, index: HostIndex) -> float:
-        """Return the number of one host in :meth:`column`."""
+        """Return the value of :meth:`column` for one host."""
         if self._class_name in hosts.free and not hosts.pools.row_count:
             return float(hosts.free[self._class_name][index])
         return float(self.column(hosts, spec, slice(index, index + 1))[0])

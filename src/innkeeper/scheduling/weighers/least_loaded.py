@@ -1,4 +1,4 @@
-"""Prefer hosts with fewer allocated vcpus, whatever their capacity."""
+"""Prefer hosts with fewer allocated vcpus. The capacity of hosts does not matter."""
 
 from __future__ import annotations
 

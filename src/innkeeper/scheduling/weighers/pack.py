@@ -1,8 +1,8 @@
 """Pack servers into few hosts, with little stranded capacity.
 
-The class with the smallest free share limits what a host can still take. The weight is minus the
-sum of two terms: the decrease of the smallest free share, and the product of all free shares
-afterwards. The first term avoids hosts where the server uses up the scarce class. The second term
+The class with the smallest free share limits what a host can still take. The weight is the negated
+sum of two terms: the decrease of the smallest free share, and the product of all free shares after
+placement. The first term avoids hosts where the server uses up the scarce class. The second term
 prefers nearly full hosts.
 """
 
@@ -37,10 +37,10 @@ def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
 
 
 def _share(hosts: HostTable, name: str, amount: int, rows: Rows) -> Weights:
-    """Return the free share of a class after ``amount`` is taken; 1 means empty, 0 full."""
+    """Return the free share of a class after ``amount`` is taken: 1 for empty, 0 for full."""
     free = hosts.free[name][rows]
     capacity = free + hosts.used[name][rows]
-    # A host without capacity of a class borrows the class, and cannot run out of it.
+    # A host without capacity for a class borrows the class, so the class does not limit the host.
     return np.where(capacity > 0.0, (free - amount) / np.maximum(capacity, 1.0), 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Prefer hosts with fewer servers of the same project, to limit the damage of a failing host."""
+"""Prefer hosts with fewer servers of the same project, to limit the effect of a host failure."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """Return 1: one server weighs 1."""
+    """Return 1, because one server weighs 1."""
     return 1.0

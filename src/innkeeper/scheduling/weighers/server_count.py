@@ -1,4 +1,4 @@
-"""Prefer hosts with more servers; a negative multiplier prefers hosts with fewer servers."""
+"""Prefer hosts with more servers. A negative multiplier prefers hosts with fewer servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prefer hosts with more, or with fewer, members of a server group with a soft policy."""
+"""Prefer hosts with more (or fewer) members of a server group with a soft policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 class SoftAffinityWeigher:
-    """Weighs hosts by the number of group members on them, if the group has the given policy."""
+    """Weighs hosts by the number of group members, if the group has the given policy."""
 
     READS: Reads = ("group",)
     HINTS = ("group",)
@@ -30,7 +30,7 @@ class SoftAffinityWeigher:
         return counts[rows]
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
-        """Return 1 for one member, whatever the group's size: a pick must not change the scale."""
+        """Return 1 for a group of any size, because a pick must not change the scale."""
         return 1.0 if spec.group is not None and spec.group.policy == self._policy else 0.0
 
 

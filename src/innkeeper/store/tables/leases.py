@@ -64,8 +64,8 @@ leases = numbered_table(
     sa.Column("offered_to", Name, index=True),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    # Few leases have an idle grace. An index that begins with the end would mislead SQLite: it would
-    # read all leases that have not ended, even for the holds of one host.
+    # With "ended_at" first, SQLite would use the index to find the holds of one host, and read all
+    # leases that have not ended.
     sa.Index(None, "idle_grace_s", "ended_at"),
 )
 

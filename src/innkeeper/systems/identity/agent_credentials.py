@@ -1,12 +1,12 @@
 """Issue, check and revoke the credentials of agents.
 
-A credential belongs to one agent, and permits only what that agent does for its own hosts. The
-credential contains a random secret of 256 bits. The database has a plain SHA-256 hash of the
+A credential belongs to one agent. It permits only the calls that an agent makes for its own hosts.
+The credential contains a random secret of 256 bits. The database has a plain SHA-256 hash of the
 secret. A slow hash is not needed, because a random secret cannot be guessed. A slow hash would
 delay the agents, which call every few seconds.
 
 Always true: unknown, revoked and expired credentials are refused with the same message. The secret
-is shown only once, when it is issued.
+is shown only once, when the credential is issued.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def issue(
 ) -> tuple[AgentCredential, str]:
     """Create a credential for an agent.
 
-    Return the credential, and the text that the agent sends. With ``is_replacing``, all other
-    credentials of the agent are revoked. Without ``is_replacing``, raises :class:`Conflict` if the
-    agent has too many credentials.
+    Return the credential, and the text that the agent sends to authenticate. With ``is_replacing``,
+    the agent's other credentials are revoked. Otherwise raises :class:`Conflict` if the agent has
+    :data:`PER_AGENT_MAX` valid credentials.
     """
     secret = key_rings.unpadded_text_of(secret_bytes(ids))
     agent_credentials.prune(tx, now)
@@ -61,8 +61,8 @@ def issue(
             agent_credentials.remove(tx, each.id)
     elif len(others) >= PER_AGENT_MAX:
         raise Conflict(
-            f"The agent {agent_name!r} has {len(others)} credentials. Revoke those that are no "
-            "longer used."
+            f"The agent {agent_name!r} has {len(others)} credentials. Revoke the "
+            "credentials that are no longer used."
         )
     made = AgentCredential(
         id=ids.uuid().replace("-", ""),
@@ -74,7 +74,7 @@ def issue(
     )
     agent_credentials.add(tx, made)
     text = f"agent.{made.id}.{secret}"
-    assert is_one(text), "credentials of another form would be refused"
+    assert is_one(text), "the text has the form of a credential"
     return made, text
 
 

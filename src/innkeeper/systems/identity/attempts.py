@@ -23,8 +23,8 @@ from innkeeper.store.transactions import Tx
 
 ROWS_MAX = 10_000
 """The maximum number of counts. To evict one count, an attacker has to fail this many times under
-other names. A failure takes about 25 ms for the password check, so evicting a count takes longer
-than the wait."""
+other names. Each failure takes about 25 ms because of the password check. So the eviction takes
+longer than the longest wait."""
 FORGET_S = 900.0
 """The number of seconds without a failure after which a count expires.
 
@@ -34,7 +34,7 @@ DOUBLINGS_MAX = 30
 PREFIX_BITS = 64
 """The number of bits of an IPv6 address that identify a source.
 
-A client with one address usually has all addresses with the same prefix of this length."""
+A client usually controls all addresses with the same prefix of this length."""
 TOO_MANY = "Too many attempts to log in have failed. Please wait before the next one."
 
 
@@ -64,7 +64,7 @@ class AttemptLimits:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The user that a client claims to be, and the source of the request, both as hashes."""
+    """The user that a client claims to be, and the source of the request. Both are hashes."""
 
     subject: str
     source: str
@@ -95,7 +95,7 @@ def check(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> int:
 
 
 def fail(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> None:
-    """Count a failed attempt, and delete expired counts."""
+    """Count a failed attempt. Delete expired counts."""
     login_failures.prune(tx, now - limits.forgotten_after)
     found = login_failures.of(tx, tried.subject, tried.source)
     count = 0 if found is None else found[0]
@@ -105,12 +105,12 @@ def fail(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> None:
 
 
 def succeed(tx: Tx, tried: Attempt) -> None:
-    """Delete the count of an attempt's failures, after a successful login."""
+    """Delete the count of failures after a successful login."""
     login_failures.remove(tx, tried.subject, tried.source)
 
 
 def forgive(tx: Tx, name: str) -> None:
-    """Delete all counts of failures for a user whose password has changed."""
+    """Delete all counts of failures of a user, because the user's password has changed."""
     login_failures.remove(tx, _hash("subject", name))
 
 

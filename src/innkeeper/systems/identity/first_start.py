@@ -1,8 +1,8 @@
 """Create the roles, the administrator and the service's own user at the first start.
 
-Always true: one transaction writes all rows, and a mark that the rows have been written. A start
-that is killed before the commit writes nothing. Later starts find the mark and write nothing, even
-if an administrator has changed or deleted the rows.
+Always true: one transaction writes all rows and a mark. If a start is killed before the commit,
+nothing is written. Later starts find the mark and write nothing, even if an administrator has
+changed or deleted the rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def ensure(tx: Tx, *, admin_hash: str, agent_hash: str, ids: IdSource, now: date
 
 
 def reset_administrator(tx: Tx, *, admin_hash: str, ids: IdSource, now: datetime) -> None:
-    """Set the administrator's password. Restore the user, its project and its roles if needed."""
+    """Set the administrator's password. Restore the user, project and roles if needed."""
     user = _administrator(tx, admin_hash, ids, now)
     identity.update_user(tx, user.id, {"password_hash": admin_hash, "is_enabled": True})
     identity.void_tokens(tx, [user.id], now)

@@ -25,7 +25,7 @@ REFUSED = "The request you have made requires authentication."
 
 @dataclass(frozen=True, slots=True)
 class NamedEntity:
-    """A user or a project that a client names by its id, or by its name in a domain."""
+    """A user or a project, as a client names it: by id, or by name and domain."""
 
     id: str | None = None
     name: str | None = None
@@ -34,7 +34,7 @@ class NamedEntity:
 
     @property
     def is_ours(self) -> bool:
-        """True if the user or project could exist: id and name are valid, and the domain exists."""
+        """True if this user or project could exist: the id or name and the domain are valid."""
         texts = [text for text in (self.id, self.name) if text is not None]
         in_domain = self.id is not None or (
             self.domain_id == DEFAULT_DOMAIN_ID or self.domain_name == DEFAULT_DOMAIN_NAME
@@ -44,9 +44,9 @@ class NamedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The requested scope of a token: a project, or no project with ``is_unscoped``.
+    """The requested scope of a token: a project, or no scope at all (``is_unscoped``).
 
-    If neither is given, the scope is the user's default project.
+    If a client requests neither, the scope is the user's default project.
     """
 
     project: NamedEntity | None = None
@@ -62,9 +62,9 @@ def user_named(tx: Tx, claimed: NamedEntity) -> User | None:
 
 
 def holder(tx: Tx, user: User, scope: Scope) -> TokenOwner:
-    """Return the owner of a token of this scope. The caller has checked the password.
+    """Return the owner of a token with this scope. The caller has checked the password.
 
-    Raises :class:`Unauthenticated` if the user may not have a token of this scope.
+    Raises :class:`Unauthenticated` if the user may not have a token with this scope.
     """
     if not user.is_enabled:
         raise Unauthenticated(REFUSED)

@@ -1,4 +1,4 @@
-"""Check which texts can be an id or a name."""
+"""Check whether a text can be an id or a name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _UNSTORABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 def could_be_stored(text: str) -> bool:
     """Return True if every database could store ``text`` as an id or a name.
 
-    Databases differ in how they treat any other text, so such text is never used in a query.
+    Databases treat other texts differently, so other texts are never used in a query.
     """
     return 0 < len(text) <= TEXT_LENGTH_MAX and _UNSTORABLE.search(text) is None

@@ -10,9 +10,9 @@ from __future__ import annotations
 import argon2
 
 _HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
-"""Two passes over 19 MiB in one thread are a common minimum. The values are not larger for two
-reasons. The stock clients log in for each command, and concurrent logins must fit into the memory
-of a small machine."""
+"""Two passes over 19 MiB in one thread are a common minimum. Larger values would be too slow,
+because OpenStack's command-line clients log in for each command. Concurrent logins must also fit
+into the memory of a small machine."""
 
 _NOBODYS_HASH = _HASHER.hash("nobody")
 
@@ -25,7 +25,7 @@ def hash_of(password: str) -> str:
 def verify(password_hash: str | None, password: str) -> bool:
     """Return True if a password matches a hash.
 
-    A hash of ``None`` matches no password, and the check takes the same time.
+    A hash of ``None`` never matches, and the check takes equally long.
     """
     try:
         _HASHER.verify(password_hash or _NOBODYS_HASH, password)

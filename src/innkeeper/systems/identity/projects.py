@@ -43,7 +43,7 @@ def of_user(tx: Tx, user_id: str) -> list[Project]:
 
 
 def update(tx: Tx, project_id: str, changes: Mapping[str, Any]) -> Project:
-    """Change the fields of a project that ``changes`` names. Return the changed project."""
+    """Change the fields of a project that are in ``changes``. Return the changed project."""
     get(tx, project_id)
     identity.update_project(tx, project_id, changes)
     return get(tx, project_id)

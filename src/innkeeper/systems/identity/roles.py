@@ -1,7 +1,7 @@
 """Create, change, assign and remove roles, and find the roles that a role implies.
 
-Always true: the roles of the first start cannot be renamed or deleted, because policies name them.
-Removing a role from a user revokes the user's tokens.
+Always true: the roles of the first start cannot be renamed or deleted, because policies refer to
+them. Removing a role from a user revokes the user's tokens.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def names_with_implied(names: Iterable[str]) -> frozenset[str]:
 
 
 def with_implied(tx: Tx, given: Iterable[Role]) -> tuple[Role, ...]:
-    """Return these roles and the roles that they imply, if the implied roles exist."""
+    """Return these roles, and all existing roles that they imply."""
     roles = tuple(given)
     names = {role.name for role in roles}
     missing = names_with_implied(names) - names
@@ -64,7 +64,7 @@ def update(tx: Tx, role_id: str, changes: Mapping[str, Any]) -> Role:
     """Change a role. Raises :class:`Forbidden` if ``changes`` would rename a standard role."""
     role = get(tx, role_id)
     if role.name in ROLES and changes.get("name", role.name) != role.name:
-        raise Forbidden(f"The role {role.name!r} cannot be renamed: policies name it.")
+        raise Forbidden(f"The role {role.name!r} cannot be renamed, because policies refer to it.")
     identity.update_role(tx, role_id, changes)
     return get(tx, role_id)
 
@@ -73,7 +73,7 @@ def delete(tx: Tx, role_id: str, *, now: datetime) -> None:
     """Delete a role and its assignments. Raises :class:`Forbidden` for a standard role."""
     role = get(tx, role_id)
     if role.name in ROLES:
-        raise Forbidden(f"The role {role.name!r} cannot be deleted: policies name it.")
+        raise Forbidden(f"The role {role.name!r} cannot be deleted, because policies refer to it.")
     holders = {each.user_id for each in identity.assignments(tx, role_id=role_id)}
     identity.delete_role(tx, role_id)
     identity.void_tokens(tx, holders, now)
@@ -95,7 +95,7 @@ def is_granted(tx: Tx, user_id: str, project_id: str, role_id: str) -> bool:
 
 
 def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
-    """Assign a role on a project to a user. This is idempotent."""
+    """Assign a role on a project to a user. An existing assignment is not an error."""
     if not is_granted(tx, user_id, project_id, role_id):
         identity.grant(tx, user_id, project_id, role_id)
 

@@ -3,11 +3,11 @@
 A sealed secret is encrypted and protected against changes.
 
 The service has to read these secrets again, for example the key that signs tokens. Passwords are
-not among these secrets, because only hashes of passwords are stored.
+not among these secrets, because only their hashes are stored.
 
 Always true: a secret is sealed with AES-256-GCM and a random nonce, and bound to its name. Without
-the key, the secret cannot be read, changed, or used under another name. A :class:`SecretBox` has
-one or more keys. The box seals with the first key, and opens with any of its keys.
+the key, nobody can read or change the secret, or use it under another name. A :class:`SecretBox`
+has one or more keys. The box seals with the first key, and opens with any of its keys.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 
 FORM = "sealed.1."
-"""The prefix of sealed texts. The number is the version of their format."""
+"""The prefix of sealed texts. The number is the version of the format."""
 _PURPOSE = b"innkeeper secret 1\x00"
 _NAMING = b"innkeeper encryption key id\x00"
 
@@ -52,13 +52,13 @@ class Spoilt(Conflict):
 
 
 def key_id(key: bytes) -> str:
-    """Return the id by which sealed texts name a key. The id reveals nothing about the key."""
+    """Return the id of a key. Sealed texts contain this id, which reveals nothing about the key."""
     return key_rings.key_id(key, _NAMING)
 
 
 class SecretBox:
     def __init__(self, keys: Sequence[bytes], draw: Draw) -> None:
-        assert keys, "a box without a key seals nothing"
+        assert keys, "a box needs at least one key"
         self._ring = KeyRing({key_id(key): key for key in keys})
         self._draw = draw
 
@@ -107,7 +107,7 @@ def read(tx: Tx, secret_box: SecretBox, name: str) -> bytes | None:
 
 
 def readable(tx: Tx, secret_box: SecretBox, names: Collection[str]) -> dict[str, bytes]:
-    """Return the stored secrets with these names that this box can open, by name."""
+    """Return the secrets among ``names`` that this box can open, by name."""
     found: dict[str, bytes] = {}
     for name, text in identity.secrets_named(tx, names).items():
         with suppress(NoSuchKey, Spoilt):

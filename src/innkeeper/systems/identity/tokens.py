@@ -30,17 +30,18 @@ from innkeeper.systems.identity.secret_boxes import SecretBox
 
 TOKEN_LENGTH_MAX = 1024
 """The maximum length of a token. Longer text is refused without decoding. A token has about 250
-characters, and about 50 more for every token that it was derived from."""
+characters. Each token in its chain of parents adds about 50."""
 CHAIN_MAX = 12
 """The maximum length of a chain of tokens in which each token is derived from the one before.
 
-The last token must fit in a header."""
+The last token of a chain must fit in an HTTP header."""
 SKEW_US = 300_000_000
-"""The largest difference between two machines' clocks at which tokens are accepted, in µs."""
+"""Tokens are accepted if the clocks of two machines differ by at most this many µs."""
 KEY_NAME = "token_signing"
 KEY_BYTES = 32
 _PURPOSE = b"innkeeper token 1\x00"
-"""A part of the signed data. With this part, no other signature by the key is a valid token."""
+"""A prefix of the signed data. A signature that the key makes for another purpose is therefore
+never a valid token."""
 _MAC_BYTES = hashlib.sha256().digest_size
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the core's clock is naive and in UTC
 _US = timedelta(microseconds=1)
@@ -53,8 +54,8 @@ WRONG_TOKEN = "The token is not valid."  # noqa: S105 - a message
 class Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The content of a token. Times are microseconds since 1970.
 
-    ``audit_ids`` begin with the token's own id. The next ids are those of the tokens that it was
-    derived from, up to the token that was issued for a password.
+    ``audit_ids`` begin with the token's own id. For a derived token, the ids of its ancestors
+    follow, from its parent to the token that was issued for a password.
     """
 
     audit_ids: tuple[str, ...]
@@ -129,8 +130,9 @@ class Signer:
     def issue(self, make: Callable[[], Claims]) -> tuple[Claims, str]:
         """Return new claims from ``make``, and the token that contains them.
 
-        A token must not begin with a hyphen, because commands would take it for an option. So
-        ``make`` is called again after such a token. Each call must return claims with a new id.
+        A token must not begin with a hyphen, because commands would take the token for an option.
+        So ``make`` is called again until the token begins with another character. Each call must
+        return claims with a new id.
         """
         claims = make()
         while (token := self.sign(claims)).startswith("-"):
@@ -141,9 +143,9 @@ class Signer:
         """Return a token's claims.
 
         Raises :class:`Unauthenticated` if this key did not sign the token, or if the token has
-        expired. Also raises :class:`Unauthenticated` if the token's time of issue is too far in the
-        future: by more than the token's lifetime plus :data:`SKEW_US`. :func:`holder` checks
-        whether the claims are still valid.
+        expired. Also raises :class:`Unauthenticated` if the time of issue is ahead of ``now`` by
+        more than the token's lifetime plus :data:`SKEW_US`. :func:`holder` checks whether the
+        claims are still valid.
         """
         if len(token) > TOKEN_LENGTH_MAX:
             raise Unauthenticated(WRONG_TOKEN)
@@ -160,8 +162,7 @@ class Signer:
             # The token was signed by a release with another format.
             raise Unauthenticated(WRONG_TOKEN) from error
         now_us = microseconds(now)
-        # The clock of the machine that issued the token was ahead, so the token would last too
-        # long.
+        # If the clock of the issuing machine was far ahead, the token would last too long.
         lasts_us = claims.expires_us - claims.issued_us
         is_of_the_future = claims.issued_us - now_us > lasts_us + SKEW_US
         if claims.expires_us <= now_us or is_of_the_future:

@@ -1,8 +1,8 @@
 """Create, find, change and delete users.
 
 Always true: these functions get hashes of passwords, not passwords. Callers hash before the
-transaction begins, because hashing is slow on purpose. A user's tokens are revoked when the
-password is changed, and when the user is disabled or deleted.
+transaction begins, because hashing is slow on purpose. When a user's password is changed, or the
+user is disabled or deleted, the user's tokens are revoked.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def update(tx: Tx, user_id: str, changes: Mapping[str, Any], *, now: datetime) -
 
 
 def change_password(tx: Tx, user_id: str, *, old_hash: str, new_hash: str, now: datetime) -> None:
-    """Change the password of a user, if its hash is still ``old_hash``.
+    """Change the password of a user, if the stored hash is still ``old_hash``.
 
-    The caller has checked the old password against ``old_hash``. Raises :class:`Unauthenticated`
-    if the stored hash has changed since.
+    The caller has checked the old password against ``old_hash``. Raises :class:`Unauthenticated` if
+    the stored hash is another one.
     """
     if get(tx, user_id).password_hash != old_hash:
         raise Unauthenticated("The password was changed in the meantime.")

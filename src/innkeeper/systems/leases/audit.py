@@ -2,8 +2,8 @@
 
 The freepool is the set of hosts that are kept for leases.
 
-Unique and foreign keys ensure that a host is in the freepool at most once, and that leases hold
-only hosts of the freepool.
+Unique keys and foreign keys already ensure that a host is in the freepool at most once, and that
+leases hold only hosts of the freepool.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROOM = "leases"
 WRONG_LEASING = Invariant(
     ROOM,
     "wrong-leasing",
-    "a host's row has the dedication that follows from the freepool and the leases",
+    "the dedication in a host's row matches the freepool and the leases",
     "Run `innkeeper audit --repair`. While a lease holds the host, there is no other way.",
     "writes the right dedication into the host's row",
 )
@@ -38,14 +38,14 @@ IN_BOTH = Invariant(
 OVERLAP = Invariant(
     ROOM,
     "overlapping-holds",
-    "leases never hold more of a host than it has",
+    "leases never hold more than the capacity of a host",
     "End one of the leases that hold the host at that time.",
 )
 FOREIGN_LODGER = Invariant(
     ROOM,
     "foreign-lodger",
-    "a server on a host of the freepool names the reservation that has the host, or is preemptible "
-    "while no reservation has the host or slots on it",
+    "a server on a host of the freepool names the reservation of the host, or is preemptible "
+    "while no reservation has the host or its slots",
     "Move the server to another host, or delete it.",
 )
 INVARIANTS = (WRONG_LEASING, IN_BOTH, OVERLAP, FOREIGN_LODGER, *audit_parts.INVARIANTS)
@@ -62,7 +62,9 @@ def findings(tx: Tx) -> Iterator[Finding]:
         present, expected = (each.dedication, each.dedicated_to), audit_parts.meant(each, holders)
         if present != expected:
             yield WRONG_LEASING.broken(
-                each.name, f"host {each.name} is {present} in its row, and should be {expected}"
+                each.name,
+                f"host {each.name} has the dedication {present} in its row, "
+                f"but should have {expected}",
             )
     yield from _overlaps(tx)
     in_slots, guests = slot_servers.everywhere(tx), _guests(tx)
@@ -73,19 +75,21 @@ def findings(tx: Tx) -> Iterator[Finding]:
         if reservation is None or reservation != named:
             whose = "the freepool" if reservation is None else f"reservation {reservation}"
             yield FOREIGN_LODGER.broken(
-                uuid, f"server {uuid} is on host {host} of {whose}, and names {named or 'none'}"
+                uuid,
+                f"server {uuid} is on host {host} of {whose}, "
+                f"but the reservation that it names is {named or 'none'}",
             )
     yield from audit_parts.findings(tx)
 
 
 def _guests(tx: Tx) -> set[ServerId]:
-    """Return the preemptible servers on hosts of which no reservation has any part."""
+    """Return the preemptible servers on hosts that no reservation uses, as a whole or in slots."""
     taken = preemptions.taken_hosts(tx)
     return {uuid for uuid, host in preemptions.everywhere(tx).items() if host not in taken}
 
 
 def _overlaps(tx: Tx) -> Iterator[Finding]:
-    """Compare the capacity of each host with the largest amounts that leases hold at a time."""
+    """Find the hosts of which leases have reserved more than the capacity at some time."""
     by_host: dict[int, list[HeldWindow]] = {}
     for each in holds.windows(tx, None):
         by_host.setdefault(each.provider_id, []).append(each)
@@ -97,18 +101,18 @@ def _overlaps(tx: Tx) -> Iterator[Finding]:
 
 
 def _overbooked(held: Sequence[HeldWindow], capacities: Mapping[str, int]) -> str | None:
-    """Return a text if the holds of one host exceed the host's capacity, or ``None``.
+    """Return how the holds of one host exceed the host's capacity, or ``None`` if they fit.
 
-    A hold is the reserved part of a host: one lease, one period, an amount.
+    A hold is the part of a host that one lease has reserved for a period.
     """
     for moment in sorted({each.start_at for each in held}):
         present = [each for each in held if each.start_at <= moment < each.end_at]
         if len(present) > 1 and any(each.unit_amounts is None for each in present):
-            return f"is held whole by one lease, and also held by other leases, at {moment}"
+            return f"is reserved as a whole by one lease, but also by other leases, at {moment}"
         for name in sorted({name for each in present for name in each.unit_amounts or {}}):
             used = sum(each.units * (each.unit_amounts or {}).get(name, 0) for each in present)
             if used > capacities.get(name, 0):
-                return f"has {capacities.get(name, 0)} {name}, and {used} are held at {moment}"
+                return f"has {capacities.get(name, 0)} {name}, but leases hold {used} at {moment}"
     return None
 
 
@@ -116,7 +120,10 @@ def _overbooked(held: Sequence[HeldWindow], capacities: Mapping[str, int]) -> st
 
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Write the correct dedications, given the freepool and the leases, into the hosts' rows."""
+    """Correct the dedications of hosts, which say which servers a host takes.
+
+    The correct dedication of a host depends on the freepool and the leases.
+    """
     holders = audit.holders(tx)
     done = []
     for each in audit.kept(tx, keys):

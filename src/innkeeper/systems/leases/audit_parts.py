@@ -1,4 +1,4 @@
-"""Invariants of the aggregates, flavors and slots that reservations have while they are active."""
+"""Check and repair the aggregates, flavors and slots of active reservations."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ WRONG_MEMBERS = Invariant(
     ROOM,
     "wrong-lease-members",
     "the aggregates of the freepool and of reservations contain the right hosts",
-    "Run `innkeeper audit --repair`: users cannot edit these aggregates.",
-    "adds the missing hosts, and removes the others",
+    "Run `innkeeper audit --repair`, because users cannot edit these aggregates.",
+    "adds the missing hosts, and removes the wrong hosts",
 )
 WRONG_SLOTS = Invariant(
     ROOM,
     "wrong-slots",
-    "the number of a reservation's slots on a host is the same in Placement and in its hold",
+    "the number of a reservation's slots on a host is the same in Placement and in the hold",
     "Correct the inventory of the slots' resource class.",
-    "writes the inventory again; slots that servers use are not removed",
+    "writes the inventory again. Slots that servers use are not removed",
 )
 MISSING_PARTS = Invariant(
     ROOM,
     "wrong-lease-parts",
-    "an active reservation has its aggregate, and for slots its flavor and group; an ended one has "
-    "none",
+    "an active reservation has its aggregate, and for slots a flavor and a group. An ended "
+    "reservation has none of these",
     "Delete the lease and create it again. If it has ended, delete the aggregate, flavor or group.",
     "creates a lost flavor or server group again",
 )
 UNFINISHED = Invariant(
     ROOM,
     "unfinished-lease",
-    "an event of a lease is done only when all hosts were handed over or returned",
+    "the start or end of a lease is done only when all hosts were handed over or returned",
     "Set the state of the event to 'begun' in the database.",
     "begins the event again, so that the service completes it",
 )
@@ -67,7 +67,8 @@ def meant(
 ) -> tuple[str | None, str | None]:
     """Return the dedication that a host's row should have.
 
-    If several dedications are possible, the present dedication is preferred.
+    A dedication says which servers a host takes. If several dedications are possible, the present
+    dedication is preferred.
     """
     if not each.is_in_freepool:
         return (None, None)
@@ -76,29 +77,28 @@ def meant(
     if running:
         is_known = each.dedicated_to in running
         return (Dedication.LEASED, each.dedicated_to if is_known else running[0])
-    # An ended reservation may still wait for servers on the host, or may already have returned the
-    # host.
+    # An ended reservation may still wait for servers on the host, or may have returned the host.
     if any(one.is_over and one.reservation == each.dedicated_to for one in host_holders):
         return (Dedication.ENDED, each.dedicated_to)
     return (Dedication.FREEPOOL, None)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Return the violations of these invariants."""
+    """Yield the violations of these invariants."""
     for uuid, (missing, extra) in _wrong_members(tx).items():
         yield WRONG_MEMBERS.broken(
-            uuid, f"aggregate {uuid} lacks the hosts {missing}, and should not have {extra}"
+            uuid, f"aggregate {uuid} lacks the hosts {missing}, and wrongly has the hosts {extra}"
         )
     for key, (total, expected) in _wrong_slots(tx).items():
         yield WRONG_SLOTS.broken(
-            _text(key), f"{_text(key)} has {total} slots in Placement, and should have {expected}"
+            _text(key), f"{_text(key)} has {total} slots in Placement, but should have {expected}"
         )
     for each in audit_parts_rows.all_reservations(tx):
         reason = _wrong_parts(each)
         if reason is not None:
             yield MISSING_PARTS.broken(each.uuid, f"reservation {each.uuid} {reason}")
     for lease, kind in audit_parts_rows.unfinished(tx):
-        text = f"the {kind} of lease {lease} is marked as done, but some of its work is not"
+        text = f"the {kind} of lease {lease} is marked as done, but is not complete"
         yield UNFINISHED.broken(lease, text)
     for host_id, provider in audit_parts_rows.misplaced_children(tx):
         yield WRONG_CHILD.broken(
@@ -107,7 +107,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def _wrong_members(tx: Tx) -> dict[str, tuple[list[int], list[int]]]:
-    """Return the missing hosts and the superfluous hosts, by aggregate."""
+    """Return the missing and the wrong hosts, by aggregate. Correct aggregates are omitted."""
     holders = audit.holders(tx)
     meant_to = {each.host_id: meant(each, holders) for each in audit.kept(tx)}
     present = audit_parts_rows.members(tx, pools.KIND)
@@ -116,7 +116,7 @@ def _wrong_members(tx: Tx) -> dict[str, tuple[list[int], list[int]]]:
         if dedication == Dedication.FREEPOOL:
             expected.setdefault(pools.FREEPOOL_UUID, set()).add(host_id)
     for hold in audit_parts_rows.active_holds(tx):
-        # The next lease may already have the host of a lease that is over.
+        # After the end of a lease, the next lease may already have the host.
         if not hold.is_whole or meant_to[hold.host_id][1] == hold.reservation:
             expected.setdefault(pools.uuid_of(hold.reservation), set()).add(hold.host_id)
     return {
@@ -127,11 +127,10 @@ def _wrong_members(tx: Tx) -> dict[str, tuple[list[int], list[int]]]:
 
 
 def _wrong_slots(tx: Tx) -> dict[tuple[str, str], tuple[int, int]]:
-    """Return the differing numbers of slots, as pairs: in Placement, and in the hold.
+    """Return the numbers of slots that differ, as pairs: in Placement, and in the hold.
 
-    A hold is the part of a host that a lease has reserved. A key is a pair of a host's id and a
-    resource class. If a provider belongs to no host, the key has the provider instead of the host's
-    id.
+    A hold is the part of a host that a lease has reserved. The keys are pairs of a host's id and a
+    resource class. If a provider belongs to no host, the provider replaces the host's id.
     """
     total = {
         (str(each.host_id or each.provider), each.class_name): each.total
@@ -154,7 +153,7 @@ def _text(key: tuple[str, str]) -> str:
 
 
 def _wrong_parts(each: AuditedReservation) -> str | None:
-    """Return what a reservation lacks, or has at the wrong time. ``None`` means no fault."""
+    """Return which object of a reservation is missing or superfluous, or ``None``."""
     if each.aggregate_id is not None and each.aggregate is None:
         return "has an aggregate that does not exist"
     if each.state == ReservationState.ACTIVE:
@@ -167,7 +166,7 @@ def _wrong_parts(each: AuditedReservation) -> str | None:
 
 
 def _lacks(each: AuditedReservation) -> str | None:
-    """Return what an active reservation lacks."""
+    """Return which object of an active reservation is missing, or ``None``."""
     if each.aggregate_id is None:
         return "is active and has no aggregate"
     if not each.is_whole and not each.has_flavor:
@@ -179,7 +178,7 @@ def _lacks(each: AuditedReservation) -> str | None:
 
 
 def correct_members(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Add and remove hosts, so that the aggregates agree with the holds."""
+    """Add hosts to aggregates and remove hosts, according to what reservations hold."""
     done = []
     for uuid, (missing, extra) in _wrong_members(tx).items():
         row = owned_aggregates.by_uuid(tx, uuid)
@@ -189,12 +188,12 @@ def correct_members(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
             owned_aggregates.add_host(tx, row, uuid, freepool.member(tx, host_id), now)
         for host_id in extra:
             owned_aggregates.remove_host(tx, row, uuid, freepool.member(tx, host_id), now)
-        done.append(f"aggregate {uuid} has its hosts again")
+        done.append(f"aggregate {uuid} has the right hosts again")
     return done
 
 
 def correct_slots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Set the numbers of slots in Placement to the numbers in the holds."""
+    """Set the numbers of slots in Placement to the numbers that reservations hold."""
     done = []
     for key, (_, expected) in _wrong_slots(tx).items():
         place, class_name = key
@@ -222,12 +221,12 @@ def create_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
             continue
         reservation = next(one for one in lease.reservations if one.uuid == each.uuid)
         slots.publish_lost(tx, lease, reservation, now)
-        done.append(f"reservation {each.uuid} has what it had lost")
+        done.append(f"reservation {each.uuid} has its flavor and group again")
     return done
 
 
 def begin_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Let the service complete the events of leases that are marked as done too early."""
+    """Let the service complete starts and ends of leases that were marked as done too early."""
     done = []
     for uuid, kind in audit_parts_rows.unfinished(tx):
         lease = leases.by_uuid(tx, uuid)

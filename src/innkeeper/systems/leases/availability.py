@@ -1,6 +1,6 @@
 """Find out when hosts or slots are free, for projects that want to reserve them.
 
-Always true: an answer contains only numbers and times, and no names of leases, projects or hosts.
+Always true: an answer has only numbers and times. It names no leases, projects or hosts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from innkeeper.systems.leases import booking, limits, resource_properties
 from innkeeper.systems.leases.context import LeaseContext
 
 INTERVALS_MAX = 1000
-"""The number of intervals in one answer."""
+"""The maximum number of intervals in one answer."""
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -37,7 +37,7 @@ _MICROSECOND = timedelta(microseconds=1)
 class AvailabilityQuestion:
     """A question about the free hosts or slots in a window.
 
-    ``parameters`` are texts from the query. The resource type converts them to the parameters of a
+    ``parameters`` are texts from the query, which the resource type converts to the parameters of a
     reservation. With a ``length``, the answer also has the earliest window of this length in which
     the reservation fits.
     """
@@ -61,8 +61,8 @@ class FreeUnits:
 class Availability:
     """The free units over time, and the earliest window in which ``amount`` units fit.
 
-    The ``intervals`` begin at the start of the question's window, and have no gaps between them. If
-    there are too many intervals, the last intervals are left out.
+    The ``intervals`` begin at the start of the window in the question, and have no gaps. If there
+    are too many intervals, the last intervals are left out.
     """
 
     amount: int
@@ -75,10 +75,10 @@ def of_reservation(
 ) -> Availability:
     """Return when units for a reservation are free.
 
-    Raises :class:`Invalid` for a reservation that would be invalid in a new lease.
+    Raises :class:`Invalid` if a new lease could not have such a reservation.
     """
     given = context.types.queried(question.resource_type, question.parameters, question.amount)
-    # This id is not stored, because nothing is reserved.
+    # The reservation needs no id, because it is not stored.
     (request,) = context.types.resolve_all(tx, [given], [""], project_id)
     demand, calendar = request.demand, table.calendar
     resource_properties.demand_visible(tx, [demand], context)

@@ -1,6 +1,7 @@
 """Choose hosts on the calendar for a lease, and claim them.
 
-A hold is the part of a host that a lease has reserved for a period.
+The calendar is a table in memory of the freepool's hosts and their reservations. A hold is the part
+of a host that a lease has reserved for a period.
 
 Always true: the writer that adds holds first advances the generation of each chosen host, and then
 reads the holds on these hosts again from the database. So two leases never hold the same capacity,
@@ -43,13 +44,13 @@ def usable(table: HostTable, context: LeaseContext) -> Mask:
 
 
 def empty(table: HostTable) -> Mask:
-    """Return a mask: True where a host of the freepool is not in use now."""
+    """Return a mask: True where a host of the freepool has no active reservation or allocation."""
     rows = table.calendar_rows()
     codes = table.dedications.codes([FREEPOOL])
     free: Mask = np.isin(table.dedication_codes[rows], codes)
     for used in table.used.values():
-        # The columns of classes that no host has are read-only zeros. There may be thousands of
-        # them.
+        # If no host has a class, its column is a read-only zero column. There may be thousands of
+        # such columns.
         if used.flags.writeable:
             free &= used[rows] == 0
     return free
@@ -59,10 +60,10 @@ def empty(table: HostTable) -> Mask:
 class Changed:
     """The present state of a lease that is being changed.
 
-    ``reservations`` are row ids. The hosts and slots that these reservations hold count as free.
-    ``kept`` has the present units of each demand, by row of the calendar. A unit is a whole host or
-    a slot. If ``must_keep`` is True for a demand, all present units of the demand are kept. The
-    rows in ``avoided`` are not chosen.
+    ``reservations`` are row ids. The hosts and slots of these reservations count as free. ``kept``
+    has the present units of each demand, by row of the calendar (the freepool's hosts). A unit is a
+    whole host or a slot. If ``must_keep`` is True for a demand, all present units of the demand are
+    kept. The rows in ``avoided`` are not chosen.
     """
 
     reservations: Collection[int] = ()
@@ -81,7 +82,7 @@ def look(
     context: LeaseContext,
     changed: Changed = NOT_CHANGED,
 ) -> ChosenUnits | Lack:
-    """Choose units for all demands of a lease, without claiming them.
+    """Choose units (hosts or slots) for all demands of a lease, without claiming them.
 
     Raises :class:`Invalid` for a requirement that names an unknown fact.
     """
@@ -113,9 +114,9 @@ def are_free(
 ) -> bool:
     """Return True if a lease can keep its hosts in a window.
 
-    The hosts must stay in the freepool, and no other lease may need them. ``rows`` has rows of the
-    calendar. Its value is True if the lease holds the host whole. What the reservations in
-    ``ignored`` hold counts as free.
+    The hosts must stay in the freepool, and no other lease may need them. The keys of ``rows`` are
+    rows of the calendar (the freepool's hosts). A value is True if the lease holds the whole host.
+    The hosts and slots of the reservations in ``ignored`` count as free.
     """
     calendar, cleaning = table.calendar, context.cleaning // _MICROSECOND
     start, end = micros(window.start), micros(window.end)
@@ -150,9 +151,9 @@ def claim(
 ) -> None:
     """Advance the generations of chosen hosts, and check in the database that the units fit.
 
-    Raises :class:`Overtaken` if the units do not fit, because another writer was faster. Both
-    writers advance the generation before they check. So the second writer waits for the first, and
-    then sees the holds of the first.
+    A unit is a whole host or a slot. Raises :class:`Overtaken` if the units no longer fit, because
+    another writer was faster. Each writer advances the generation before the check. So the second
+    writer waits for the first writer, and then sees what the first writer has reserved.
     """
     ids = sorted({each.provider_id for some in chosen for each in some})
     if not ids:
@@ -165,7 +166,7 @@ def claim(
     stored.replace_all(freepool.for_calendar(tx, ids), held)
     if len(stored.hosts) < len(ids) or not _suit(stored, demands, chosen, window, own):
         raise Overtaken("A chosen host was changed or left the freepool at the same time.")
-    # Integers are compared here, because a datetime cannot represent the last date plus the
+    # The times are compared as integers, because a datetime cannot represent the last date plus the
     # cleaning time.
     cleaning = context.cleaning // _MICROSECOND
     use = timeline.use(stored, micros(window.start) - cleaning, micros(window.end) + cleaning)

@@ -1,7 +1,7 @@
 """Extra capabilities of hosts in the freepool: facts that administrators add for requirements.
 
 Always true: each capability of a host has a resource property of the same name. While a lease holds
-a host, the capabilities that the lease's requirements name do not change.
+a host, the capabilities that the lease requires do not change.
 """
 
 from __future__ import annotations
@@ -23,18 +23,20 @@ KEY_MAX = 64
 VALUE_MAX = 1000
 """Maximum number of characters of a value."""
 NUMBER_MAX = 2**53
-"""The largest number for which doubles represent all smaller whole numbers exactly."""
+"""The largest absolute value of a number. Doubles represent all whole numbers up to this value
+exactly."""
 CAPABILITIES_MAX = 100
 """The maximum number of capabilities of one host."""
 NAME = re.compile(r"(?!\s)[^\x00-\x1f\x7f-\x9f\ud800-\udfff/$]+(?<!\s)")
-"""The form of a name. Names are used in URL paths, and follow a dollar sign in requirements."""
+"""The form of a capability's name. Names are used in URL paths, and follow a dollar sign in
+requirements."""
 JSON_SUFFIX = ".json"
-"""A name must not end with this suffix, which clients may append to a URL path."""
+"""A name must not end with this suffix, because clients may append it to a URL path."""
 RESERVED = requirements.HOST_FACTS | {
     *("id", "name", "traits", "reservable", "status", "trust_id"),
     *("created_at", "updated_at", "leaves_at"),
 }
-"""Keys of a host that are not capabilities."""
+"""Keys of a host that cannot be names of capabilities."""
 REQUIREMENTS = ("hypervisor_properties", "resource_properties")
 """The parameters of a reservation that are texts in the requirement language."""
 OF_FLAVORS = "requirements"
@@ -42,7 +44,7 @@ OF_FLAVORS = "requirements"
 
 
 def check(given: Mapping[str, Any]) -> None:
-    """Raise :class:`Invalid` for a wrong name or value of a capability. ``None`` means no value."""
+    """Raise :class:`Invalid` for a wrong name or value of a capability."""
     for name, value in given.items():
         if len(name) > KEY_MAX:
             raise Invalid("Extra capability key too long")
@@ -71,13 +73,13 @@ def _is_value(value: Any) -> bool:
 
 
 def check_count(capabilities: Mapping[str, Any]) -> None:
-    """Raise :class:`Invalid` for more capabilities than a host may have."""
+    """Raise :class:`Invalid` if a host would have too many capabilities."""
     if len(capabilities) > CAPABILITIES_MAX:
         raise Invalid(f"A host has at most {CAPABILITIES_MAX} capabilities.")
 
 
 def register(tx: Tx, names: Iterable[str], now: datetime) -> None:
-    """Create a public property for each name without a property."""
+    """Create a public resource property for each name that has none."""
     wanted = sorted(set(names))
     known = properties.named(tx, wanted) if wanted else {}
     new = [(_uuid_of(each), each) for each in wanted if each not in known]
@@ -89,7 +91,7 @@ def _uuid_of(name: str) -> str:
 
 
 def demand_unused(tx: Tx, host_id: int, names: Iterable[str]) -> None:
-    """Raise :class:`Conflict` if a lease that holds the host requires one of these capabilities."""
+    """Raise :class:`Conflict` if a lease on the host requires one of these capabilities."""
     used: set[str] = set()
     for each in host_reservations.parameters(tx, host_id):
         used.update(named_in(texts(each)))
@@ -99,13 +101,13 @@ def demand_unused(tx: Tx, host_id: int, names: Iterable[str]) -> None:
 
 
 def texts(parameters: Mapping[str, Any]) -> list[str]:
-    """Return the requirements among the parameters of a reservation."""
+    """Return the requirements in the parameters of a reservation."""
     given = [parameters.get(name) or "" for name in REQUIREMENTS]
     return [*given, *parameters.get(OF_FLAVORS, ())]
 
 
 def named_in(given: Iterable[str]) -> set[str]:
-    """Return the names of the facts that requirements compare. Raises :class:`Invalid`."""
+    """Return the names of all facts in these requirements. Raises :class:`Invalid`."""
     found: set[str] = set()
     for text in given:
         expression = requirements.parse(text)

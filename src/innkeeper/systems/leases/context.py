@@ -1,4 +1,4 @@
-"""The facts about the service and the caller that functions about leases need."""
+"""The settings, the caller and the time, as input for the functions about leases."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from innkeeper.systems.leases.resource_types.catalogue import BUILT_IN, Resource
 
 @dataclass(frozen=True, slots=True)
 class LeaseContext:
-    """The time after which an agent is down, the caller, the present time, and the random seed.
+    """The settings, the caller, the present time, and the random seed.
 
-    ``types`` are the resource types of the settings.
-
-    With ``knows_projects``, the database has all projects, so unknown projects are rejected.
+    ``types`` has the resource types that the settings name. With ``knows_projects``, the database
+    has all projects, and unknown projects are rejected.
     """
 
     service_down_time_s: float
@@ -29,10 +28,10 @@ class LeaseContext:
 
     @property
     def seen_since(self) -> datetime:
-        """An agent that was last seen at this time or later counts as up."""
+        """The time of the oldest heartbeat with which an agent still counts as up."""
         return self.now - timedelta(seconds=self.service_down_time_s)
 
     @property
     def cleaning(self) -> timedelta:
-        """The time that a host is kept free before and after each lease."""
+        """The time for which a host is kept free before and after each lease."""
         return timedelta(minutes=self.leasing.cleaning_time_min)

@@ -1,4 +1,4 @@
-"""Removes hosts from the freepool. A host is removed if it is due to leave and is empty."""
+"""Remove hosts that are due to leave the freepool, as soon as they are empty."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.leases import freepool
 
 LEAVING_AT_ONCE = 50
-"""The number of hosts that leave in one transaction. The transaction blocks all other writers."""
+"""The maximum number of hosts that one transaction removes. The transaction blocks all other
+writers."""
 
 
 def let_leave(tx: Tx, now: datetime) -> int:
     """Remove some of the hosts that are due to leave the freepool.
 
-    Return their number. A host stays until it has no servers and no lease holds it.
+    Return the number of removed hosts. A host stays while it has servers or a lease holds it.
     """
     left = 0
     for host_id in freepool_rows.leaving(tx, now):

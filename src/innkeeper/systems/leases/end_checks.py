@@ -1,4 +1,4 @@
-"""Messages to the external check about ended leases, stored until delivery.
+"""Store messages about ended leases until they are delivered to the external check.
 
 The external check is the operator's own service that approves leases.
 
@@ -22,11 +22,11 @@ from innkeeper.systems.leases import held_hosts
 from innkeeper.systems.leases.context import LeaseContext
 
 ON_END = "check.on-end"
-"""The type of these messages. No notification has this type."""
+"""The type of messages about ended leases. No notification has this type."""
 
 
 def add(tx: Tx, lease: Lease, context: LeaseContext) -> None:
-    """Add a message that a lease is about to end, with the hosts that the lease still holds."""
+    """Add a message that a lease ends, with the hosts that the lease still holds."""
     if context.leasing.lease_check_url is None:
         return
     body = held_hosts.shown(lease, held_hosts.by_reservation(tx, lease), context.types)

@@ -1,9 +1,9 @@
 """Find the events of leases that are due, and carry them out.
 
-Always true: the state of an event is changed by compare-and-update, in the same transaction as its
-effects. An event is a warning, the start or the end of a lease. An event that cannot be completed
-yet stays ``BEGUN``, and any process can continue it. Ends are carried out before starts, so that a
-lease can take over a host when another lease ends.
+Always true: an event is a warning, the start or the end of a lease, or an event of a user. The
+state of an event is changed by compare-and-update, in the same transaction as its effects. If an
+event cannot be completed yet, it stays ``BEGUN``, and any process can continue it. Ends are carried
+out before starts, so that a lease can take over a host when another lease ends.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.placement import providers
 
 EVENTS_AT_ONCE = 10_000
-"""The maximum number of events of each kind that one turn of the periodic task carries out. Other
-due events wait for the next turn."""
+"""The maximum number of events of each kind that one turn of the periodic task carries out. The
+other events wait for the next turn."""
 OPEN = (LeaseEventState.WAITING, LeaseEventState.BEGUN)
 ORDER = (LeaseEventKind.BEFORE_END, LeaseEventKind.END, LeaseEventKind.START, LeaseEventKind.USER)
-"""Warnings come before ends, and ends before starts."""
+"""The order of events that are due: warnings come before ends, and ends before starts."""
 
 
 def due(tx: Tx, now: datetime) -> list[str]:
-    """Return the leases with due events, in the order of the kinds of events."""
+    """Return the leases with due events, sorted by the kind of the event."""
     found = (uuid for kind in ORDER for uuid in leases.due(tx, kind, now, EVENTS_AT_ONCE))
     return list(dict.fromkeys(found))
 
@@ -45,8 +45,8 @@ def is_any_due(tx: Tx, now: datetime) -> bool:
 def begin(tx: Tx, uuid: str, context: LeaseContext) -> bool:
     """Begin a lease's due events.
 
-    This step is short, even for a lease with many hosts. The function completes warnings and events
-    of users. A start or an end is only marked as ``BEGUN``. Return True if :func:`carry_out` has
+    This step is short, even for a lease with many hosts. Warnings and events of users are
+    completed. A start or an end is only marked as ``BEGUN``. Return True if :func:`carry_out` has
     more to do.
     """
     lease = leases.by_uuid(tx, uuid)
@@ -58,10 +58,7 @@ def begin(tx: Tx, uuid: str, context: LeaseContext) -> bool:
 
 
 def carry_out(tx: Tx, uuid: str, context: LeaseContext) -> int:
-    """Carry out as much as possible of a lease's due events. Return the number of changes.
-
-    A lease that no longer exists, or has no due event, is not changed.
-    """
+    """Carry out as much as possible of a lease's due events. Return the number of changes."""
     lease = leases.by_uuid(tx, uuid)
     if lease is None:
         return 0
@@ -74,9 +71,9 @@ def carry_out(tx: Tx, uuid: str, context: LeaseContext) -> int:
 
 
 def go_on(tx: Tx, uuid: str, context: LeaseContext) -> Lease:
-    """Begin the due events of a lease that was just changed.
+    """Carry out the due events of a lease that was just changed.
 
-    An active lease also gets its new hosts.
+    If the lease has begun, new hosts are handed over too.
     """
     lease = leases.by_uuid(tx, uuid)
     assert lease is not None, "the lease was just changed"
@@ -92,9 +89,9 @@ def go_on(tx: Tx, uuid: str, context: LeaseContext) -> Lease:
 def record_failure(tx: Tx, uuid: str, context: LeaseContext) -> bool:
     """Count an unexpected error of a lease's due events.
 
-    Return True if no further retry follows. After ``lease_event_retries_max`` retries, the event is
-    ``FAILED``. If the end of a deleted lease failed, the lease is shown again, so that it can be
-    deleted again.
+    After ``lease_event_retries_max`` retries, the event is ``FAILED``. Return True if the event is
+    now ``FAILED``. If the end of a deleted lease has failed, the lease becomes visible again, and
+    can be deleted again.
     """
     lease = leases.by_uuid(tx, uuid)
     if lease is None:
@@ -119,7 +116,7 @@ def _tell_all(tx: Tx, lease: Lease, context: LeaseContext) -> int:
 
 
 def _due_step(lease: Lease, now: datetime) -> LeaseEvent | None:
-    """Return the event of a lease that is due now: the lease's end, or else its start.
+    """Return the end of a lease if it is due, or else the start if it is due.
 
     The start of a lease that has already ended is not returned.
     """
@@ -153,7 +150,7 @@ def _moved(tx: Tx, event: LeaseEvent, state: str, now: datetime) -> bool:
 def start(tx: Tx, lease: Lease, context: LeaseContext) -> int:
     """Hand over some hosts to a lease that starts. Return the number of changes.
 
-    The start event is done when every reservation has its hosts.
+    The start event is done when every reservation has all of its hosts.
     """
     if not _moved(tx, lease.start_event, LeaseEventState.BEGUN, context.now):
         return 0
@@ -167,7 +164,7 @@ def start(tx: Tx, lease: Lease, context: LeaseContext) -> int:
         if done >= handover.HOSTS_AT_ONCE:
             break
     again = leases.by_uuid(tx, lease.uuid)
-    assert again is not None, "a lease that begins is not removed"
+    assert again is not None, "the start of a lease does not remove the lease"
     if not any(handover.is_unfinished(tx, each) for each in again.reservations):
         _moved(tx, again.start_event, LeaseEventState.DONE, context.now)
         leases.change(tx, lease.id, context.now)
@@ -177,7 +174,7 @@ def start(tx: Tx, lease: Lease, context: LeaseContext) -> int:
 
 
 def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
-    """End a lease: delete the servers on its hosts, and return the empty hosts to the freepool.
+    """Delete the servers of a lease that ends, and return empty hosts to the freepool.
 
     Return the number of changes. After the first call, users can no longer use the lease, and other
     projects can reserve its hosts. The end event is done when the lease holds no more hosts.
@@ -192,7 +189,7 @@ def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
     for each in lease.reservations:
         done += handover.finish(tx, each, context)
     again = leases.by_uuid(tx, lease.uuid)
-    assert again is not None, "the lease is removed here only"
+    assert again is not None, "no other function removes the lease"
     if all(each.state == ReservationState.DELETED for each in again.reservations):
         _finish(tx, again, context)
         done += 1
@@ -200,7 +197,7 @@ def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
 
 
 def _leave_calendar(tx: Tx, lease: Lease, context: LeaseContext) -> None:
-    """Let all processes read again which leases hold a lease's hosts."""
+    """Make all processes read again which leases hold the hosts of this lease."""
     held = holds.providers_of(tx, [each.id for each in lease.reservations])
     providers.advance_all(tx, held, context.now)
 

@@ -2,8 +2,8 @@
 
 Always true: a host joins only if it is empty and has no other dedication. A host leaves only if no
 lease holds the host, now or later. The host's row has its
-:class:`innkeeper.domain.hosts.Dedication`. Only servers of the running reservation are placed on
-the host. Exception: preemptible servers may use a host while no lease needs it.
+:class:`innkeeper.domain.hosts.Dedication`. Only servers of the active reservation are placed on the
+host. Exception: preemptible servers may use a host while no lease needs it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from innkeeper.systems.leases import pools, slots
 from innkeeper.systems.placement import ratios
 
 SHOWN_MAX = 255
-"""The number of characters of an unknown name that the error message repeats."""
+"""The maximum number of characters of an unknown name that an error message repeats."""
 SERVERS_SHOWN_MAX = 10
-"""The number of servers that an error message names."""
+"""The maximum number of servers that an error message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostChange:
-    """Changes of a host.
+    """A change of a host in the freepool.
 
     A capability with the value ``None`` is removed. With ``changes_leaving``, the host leaves the
-    freepool at ``leaves_at``. If ``leaves_at`` is ``None``, the host stays.
+    freepool at ``leaves_at``, or stays if ``leaves_at`` is ``None``.
     """
 
     capabilities: Mapping[str, Any]
@@ -68,7 +68,7 @@ def add(
 ) -> FreepoolHost:
     """Add a host to the freepool, and to the freepool's aggregate.
 
-    Raises :class:`NotFound` for an unknown host, and :class:`Invalid` for wrong capabilities.
+    Raises :class:`NotFound` for an unknown host. Raises :class:`Invalid` for wrong capabilities.
     Raises :class:`Conflict` if the host has another dedication, is forced down, or is not empty.
     """
     capability_rules.check(capabilities)
@@ -99,11 +99,11 @@ def _demand_no_servers(tx: Tx, host: Host) -> None:
 
 
 def change(tx: Tx, host_id: int, wanted: HostChange, now: datetime) -> FreepoolHost:
-    """Change a host's capabilities, and when it leaves the freepool.
+    """Change a host's capabilities, and the time when it leaves the freepool.
 
-    Raises :class:`NotFound`, and :class:`Invalid` for wrong capabilities. Raises :class:`Conflict`
-    for a capability that a lease on the host requires. Also raises :class:`Conflict` if the host
-    should leave before the end of a lease that holds the host.
+    Raises :class:`NotFound` if the host is not in the freepool. Raises :class:`Invalid` for wrong
+    capabilities. Raises :class:`Conflict` if a lease on the host requires a changed capability, or
+    if the host would leave before the end of a lease.
     """
     found = get(tx, host_id)
     given = {name: value for name, value in wanted.capabilities.items() if value is not None}
@@ -118,8 +118,8 @@ def change(tx: Tx, host_id: int, wanted: HostChange, now: datetime) -> FreepoolH
     leaves_at = wanted.leaves_at if wanted.changes_leaving else found.leaves_at
     if (after, leaves_at) == (present, found.leaves_at):
         return found
-    # The generation is advanced first. Suppose that a lease is created at the same time: then this
-    # transaction sees the lease, or the lease's transaction sees this change.
+    # The generation is advanced first. So if a lease is created at the same time, this transaction
+    # sees the lease, or the lease's transaction sees this change.
     ratios.advance(tx, member(tx, host_id).provider_uuid, now)
     changed = {name for name in {*present, *after} if present.get(name) != after.get(name)}
     if changed:
@@ -136,8 +136,8 @@ def _demand_unheld_after(tx: Tx, host_id: int, leaves_at: datetime) -> None:
     if latest is not None and latest > leaves_at:
         until = latest.isoformat(sep=" ", timespec="minutes")
         raise Conflict(
-            f"Host {host_id} cannot leave the freepool before {until}, when the last lease that "
-            "holds it ends."
+            f"Host {host_id} cannot leave the freepool before {until}, because a lease "
+            "holds the host until then."
         )
 
 
@@ -145,9 +145,9 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
     """Remove a host from the freepool, so that it is for general use again.
 
     Raises :class:`NotFound` if the host is not in the freepool. Raises :class:`Conflict` if a lease
-    holds the host now or later, or if the host has preemptible servers. Exception: an ended lease
-    that still holds the host is ignored if the host is forced down and has no servers. The agent of
-    such a host may never report that the host is empty.
+    holds the host now or later, or if the host has preemptible servers. Exception: if the host is
+    forced down and has no servers, ended leases are ignored. The agent of such a host may never
+    report that the host is empty.
     """
     get(tx, host_id)
     host = member(tx, host_id)
@@ -167,7 +167,7 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
 
 
 def is_reserved(tx: Tx, host: Host) -> bool:
-    """Return True if a lease holds a host, or has ended but not returned the host yet."""
+    """Return True if a lease holds a host, or has ended but not yet returned the host."""
     if holds.is_held(tx, host.id):
         return True
     is_kept = host.dedication == Dedication.FREEPOOL
@@ -179,23 +179,23 @@ def is_reserved(tx: Tx, host: Host) -> bool:
 def member(tx: Tx, host_id: int) -> Host:
     """Return a host that is in the freepool."""
     host = hosts.by_row(tx, host_id)
-    assert host is not None, "a host in the freepool is not forgotten"
+    assert host is not None, "the row of a host in the freepool is never deleted"
     return host
 
 
 def members(tx: Tx, host_ids: Collection[int]) -> dict[int, Host]:
     """Return hosts that are in the freepool, by row id."""
     found = hosts.by_rows(tx, host_ids)
-    assert len(found) == len(set(host_ids)), "a host in the freepool is not forgotten"
+    assert len(found) == len(set(host_ids)), "the row of a host in the freepool is never deleted"
     return found
 
 
 def take_back(
     tx: Tx, some: Collection[Host], aggregate: str, now: datetime, most: int
 ) -> list[Host]:
-    """Move hosts of ended reservations back to the freepool and its aggregate, if they are empty.
+    """Move empty hosts of ended reservations back to the freepool and its aggregate.
 
-    At most ``most`` hosts are moved. Returns the hosts of ``some`` that are now in the freepool, in
+    At most ``most`` hosts are moved. Return the hosts of ``some`` that are now in the freepool, in
     the order of ``some``, with their new dedication.
     """
     ended = [each for each in some if each.dedication == Dedication.ENDED]
@@ -203,7 +203,7 @@ def take_back(
     back = [each for each in ended if each.id in empty][:most]
     by_owner: dict[str, list[Host]] = {}
     for each in back:
-        assert each.dedicated_to is not None, "a host of an ended reservation names it"
+        assert each.dedicated_to is not None, "a host of an ended reservation names the reservation"
         by_owner.setdefault(each.dedicated_to, []).append(each)
     for owner, hosts_of in by_owner.items():
         pools.leave(tx, owner, hosts_of, now)

@@ -1,4 +1,4 @@
-"""The report on how the freepool was reserved and used in a past period."""
+"""Report how the freepool was reserved and used in a past period."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from innkeeper.store.transactions import Tx
 
 PERIOD_MAX = timedelta(days=366)
 ROWS_MAX = 50_000
-"""The maximum number of freepool periods, and of servers, that one report reads."""
+"""The maximum number of freepool periods that one report reads. The same limit holds for servers.
+"""
 PIECES_MAX = 500_000
-"""For hours grouped by day: the maximum number of freepool periods times the number of days."""
+"""The maximum number of freepool periods times the number of days, for hours grouped by day."""
 TOO_LONG = "The period has too many {what} for one report. Choose a shorter period."
 
 

@@ -2,7 +2,7 @@
 
 Always true: each call changes at most a given number of hosts, so that other writers do not wait
 for long. The next call continues where the last call stopped. A step and its record are written in
-one transaction, so a step that is repeated after a crash takes effect only once.
+one transaction. So a step that is repeated after a crash takes effect only once.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.placement import providers
 
 HOSTS_AT_ONCE = 50
-"""The number of hosts that one transaction hands over. All other writers wait for this transaction,
-which takes about 40 ms with a lease of 1,000 hosts. The steps of several leases may share a
+"""The maximum number of hosts that one transaction hands over. For a lease of 1,000 hosts, the
+transaction takes about 40 ms, and all other writers wait. The steps of several leases may share a
 commit."""
 CHILDREN_AT_ONCE = 20
-"""The number of hosts that get their first slots in one transaction. These hosts need a new
-provider, which takes longer to create."""
+"""The maximum number of hosts that get their first slots in one transaction. The limit is lower,
+because these hosts need a new provider."""
 DELETED_AT_ONCE = 100
-"""The number of servers that are deleted in one transaction."""
+"""The maximum number of servers that are deleted in one transaction."""
 
 
 def begin(tx: Tx, lease: Lease, reservation: Reservation, context: LeaseContext) -> int:
     """Hand over some hosts of a pending reservation.
 
-    The last step makes the reservation active. Returns the number of hosts that were handed over,
-    plus one for the last step. The number is 0 if all remaining hosts still have servers of an
+    The last step makes the reservation active. Return the number of hosts that were handed over,
+    plus one for the last step. The result is 0 if all remaining hosts still have servers of an
     earlier lease.
     """
     waiting = holds.of_reservation(tx, reservation.id, is_active=False)
@@ -85,9 +85,9 @@ def _ready(
     hosts: Mapping[int, Host],
     context: LeaseContext,
 ) -> list[Host]:
-    """Return the first hosts that can be handed over now.
+    """Return some hosts that can be handed over now.
 
-    Hosts of ended leases are taken back first.
+    Hosts of ended leases are first taken back.
     """
     name, now = context.leasing.freepool_aggregate_name, context.now
     some = [hosts[each.host_id] for each in waiting]
@@ -105,7 +105,7 @@ def _ready(
 def _with_room(
     tx: Tx, reservation: Reservation, own: Mapping[int, int], some: Sequence[Host]
 ) -> set[int]:
-    """Return the hosts where the slots fit in addition to other reservations' present slots."""
+    """Return the hosts where the slots fit beside the active slots of other reservations."""
     capacities = freepool_rows.capacities(tx, [each.provider_id for each in some])
     used: dict[int, dict[str, int]] = {each.id: {} for each in some}
     rows = [
@@ -132,13 +132,13 @@ def _give(
     units: Mapping[int, int],
     context: LeaseContext,
 ) -> None:
-    """Hand over hosts that are ready, or their slots."""
+    """Hand over some hosts to a reservation, or slots on these hosts."""
     now = context.now
     if reservation.is_whole:
         dedications.dedicate_all(tx, some, Dedication.LEASED, reservation.uuid, now)
         pools.leave_freepool(tx, some, now)
     else:
-        # Because of the new generation, earlier claims of preemptible servers are refused.
+        # After this advance, claims from earlier decisions about preemptible servers are refused.
         providers.advance_all(tx, [each.provider_id for each in some], now)
         slots.give(tx, reservation.uuid, [(each, units[each.id]) for each in some], now)
     pools.enter(tx, reservation.uuid, some, now)
@@ -147,9 +147,8 @@ def _give(
 def finish(tx: Tx, reservation: Reservation, context: LeaseContext) -> int:
     """Take back some hosts of a reservation.
 
-    The last step deletes the reservation's aggregate, class and flavor. Returns a sum: the deleted
-    servers, the hosts that were closed to new servers or taken back, and one for the last step. The
-    sum is 0 while all remaining hosts have servers that their agents must destroy.
+    The last step deletes the reservation's aggregate, class and flavor. Return the number of
+    changes. The number is 0 while all remaining hosts have servers that their agents must destroy.
     """
     if reservation.state == ReservationState.DELETED:
         return 0
@@ -157,8 +156,8 @@ def finish(tx: Tx, reservation: Reservation, context: LeaseContext) -> int:
     if reservation.state != ReservationState.ENDING:
         close(tx, reservation, context)
         if len(held) > HOSTS_AT_ONCE:
-            # Closing many hosts to new servers takes about as long as a whole step, so this step
-            # ends here.
+            # Closing many hosts to new servers takes as long as a whole step. So this step ends
+            # here.
             return 1
     hosts = freepool.members(tx, [each.host_id for each in held if each.is_active])
     done = _delete_servers(tx, reservation, hosts, context)
@@ -174,7 +173,7 @@ def finish(tx: Tx, reservation: Reservation, context: LeaseContext) -> int:
 
 
 def close(tx: Tx, reservation: Reservation, context: LeaseContext) -> None:
-    """Close a reservation to new servers. :func:`finish` takes its hosts back."""
+    """Close a reservation to new servers. :func:`finish` later takes back the hosts."""
     if not reservation.is_whole and reservation.aggregate_id is not None:
         slots.withdraw(tx, reservation)
     leases.change_reservation(tx, reservation.id, context.now, state=ReservationState.ENDING)
@@ -206,15 +205,15 @@ def _delete_servers(
     else:
         done = delete_in_slots(tx, reservation.uuid, None, DELETED_AT_ONCE, context)
         moved = slot_servers.moved_away(tx, reservation.uuid, DELETED_AT_ONCE)
-    # These servers have moved away. Their moves are confirmed, so that their owners cannot revert
-    # the moves to the returned hosts.
+    # Some servers have moved away. Their moves are confirmed, because a revert would bring them
+    # back to the returned hosts.
     return done + resizing.confirm_these(tx, moved, context.initiator, context.now)
 
 
 def delete_in_slots(
     tx: Tx, reservation: str, host: str | None, most: int, context: LeaseContext
 ) -> int:
-    """Begin to delete servers that use a reservation's slots, on one host or on all hosts."""
+    """Begin to delete the servers in a reservation's slots, on one host or on all hosts."""
     uuids = slot_servers.to_delete(tx, reservation, host, context.seen_since, most)
     return deletions.delete_these(
         tx,
@@ -228,7 +227,7 @@ def delete_in_slots(
 def _take(
     tx: Tx, reservation: Reservation, some: Sequence[Host], context: LeaseContext, most: int
 ) -> list[int]:
-    """Take back some of these hosts, or their slots. Return the ids of the hosts.
+    """Take back some of these hosts, or slots on these hosts. Return the ids of the hosts.
 
     Hosts and slots with servers are left out.
     """
@@ -245,14 +244,15 @@ def _take(
 
 
 def used_slots(tx: Tx, reservation: Reservation, host: Host) -> int:
-    """Return how many of a reservation's slots on a host are used by servers."""
+    """Return the number of a reservation's slots on a host that servers use."""
     return healing.used_slots(tx, slots.child_of(host), slot_class(reservation.uuid))
 
 
 def give_up(tx: Tx, reservation: Reservation, host: Host, context: LeaseContext) -> bool:
-    """Take back one host, or its slots, from an active reservation that keeps its other hosts.
+    """Take back one host from an active reservation, or the slots on this host.
 
-    Returns False and changes nothing while the host or the slots have servers.
+    The reservation keeps its other hosts. If the host or the slots have servers, return False and
+    change nothing.
     """
     if reservation.is_whole:
         if dedications.why_not_empty(tx, host) is not None:
@@ -272,7 +272,7 @@ def _clean_up(tx: Tx, reservation: Reservation, context: LeaseContext) -> None:
 
 
 def is_unfinished(tx: Tx, reservation: Reservation) -> bool:
-    """Return True if a reservation waits for hosts after its start, or is returning hosts."""
+    """Return True if a reservation still waits for hosts, or is still returning hosts."""
     if reservation.state == ReservationState.ACTIVE:
         return bool(holds.of_reservation(tx, reservation.id, is_active=False, most=1))
     return reservation.state in (ReservationState.PENDING, ReservationState.ENDING)

@@ -27,15 +27,15 @@ from innkeeper.systems.leases.replacing import Exchange
 
 LOG = structlog.get_logger("innkeeper.leases")
 CALM_MIN = 60
-"""For how many minutes a replaced host is recorded, if the healing interval is unlimited."""
+"""The number of minutes for which a replaced host is recorded, if the healing interval is
+unlimited."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedHosts:
-    """The leases to heal by uuid, with the failed hosts that each lease holds.
+    """The uuids of the leases to heal, each with the failed hosts that the lease holds.
 
-    ``silent`` has the failed hosts whose agents are silent. Nothing else is known to be wrong with
-    these hosts.
+    ``silent`` has the failed hosts whose only known fault is that their agents are silent.
     """
 
     leases: Mapping[str, frozenset[int]]
@@ -63,8 +63,8 @@ def heal(
 ) -> bool:
     """Replace as many failed hosts of a lease as possible.
 
-    Return True if anything was changed. Hosts that are usable again stay in the lease. A lease that
-    is over is not changed.
+    Return True if anything was changed. Hosts that work again stay in the lease. If the lease is
+    over, nothing is changed.
     """
     lease = leases.by_uuid(tx, uuid)
     if lease is None or not _is_open(lease, context):
@@ -92,8 +92,9 @@ def swap(
 ) -> Lease:
     """Move all units (hosts or slots) of a lease from one host to other hosts. Return the lease.
 
-    If the host has servers, the lease holds the host until the lease ends. Raises :class:`Conflict`
-    if the lease is over or does not hold the host, or if there is no other host.
+    If the host has servers, the lease keeps holding the host until the lease ends. Raises
+    :class:`Conflict` if the lease is over or does not hold the host, or if the units fit on no
+    other host.
     """
     lease = leases.by_uuid(tx, uuid)
     assert lease is not None, "the caller has found the lease"
@@ -117,7 +118,7 @@ def swap(
 
 
 def _is_worse(parts: Sequence[Exchange], lease: Lease) -> bool:
-    """Return True if a host is newly missing, or was replaced after the start of the lease."""
+    """Return True if a reservation newly lacks hosts, or got new hosts after its start."""
     before = {each.reservation.uuid: each.reservation for each in parts}
     return any(each.added and each.reservation.is_live for each in parts) or any(
         each.is_missing and not before[each.uuid].is_missing
@@ -132,9 +133,9 @@ def _is_open(lease: Lease, context: LeaseContext) -> bool:
 
 
 def _flag(tx: Tx, part: Exchange, down: Set[int], context: LeaseContext) -> int:
-    """Record if hosts of a lease are missing or were replaced.
+    """Record whether hosts of a reservation are missing, and whether hosts were replaced.
 
-    Return True if the record changed.
+    Return 1 if the record changed, or else 0.
     """
     reservation = part.reservation
     is_missing, is_changed = reservation.is_missing, reservation.is_changed

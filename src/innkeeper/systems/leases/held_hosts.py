@@ -1,4 +1,4 @@
-"""The hosts that a lease holds, for the external check of leases."""
+"""List the hosts that a lease holds, for the external check of leases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from innkeeper.systems.leases.resource_types.catalogue import ResourceTypes
 
 @dataclass(frozen=True, slots=True)
 class HeldHost:
-    """A host that a reservation holds, and the number of its units there."""
+    """A host that a reservation holds, and the number of units on this host."""
 
     host_id: int
     name: str
@@ -23,7 +23,7 @@ class HeldHost:
 
 
 def by_reservation(tx: Tx, lease: Lease) -> dict[str, list[HeldHost]]:
-    """Return the hosts that a lease holds, by the uuid of the reservation."""
+    """Return the hosts that a lease holds, by the uuids of the lease's reservations."""
     held = holds.of_reservations(tx, [each.id for each in lease.reservations])
     hosts = freepool.members(tx, {hold.host_id for some in held.values() for hold in some})
     return {

@@ -1,4 +1,4 @@
-"""Hosts of the freepool with their reservations, for administrators."""
+"""List the hosts of the freepool with their reservations, for administrators."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def page(
 ) -> dict[int, list[HostReservation]]:
     """Return a page of hosts with their reservations, in the order of the hosts' ids.
 
-    A filter leaves out hosts without a matching reservation. Without a filter, hosts without
-    reservations are listed too, and reservations of leases that are over are left out.
+    With a filter, only hosts with a matching reservation are listed. Without a filter, all hosts
+    are listed, and reservations of leases that are over are left out.
     """
     rows = host_reservations.host_ids(tx, wanted, after=after, limit=limit)
     found = host_reservations.of_hosts(tx, rows, wanted)

@@ -1,7 +1,7 @@
 """End leases early if they were unused for the time that their owners chose.
 
-Always true: a lease is ended only in a transaction that found it unused. The lease's hosts are
-closed in the same transaction, so a server that is booted at the same time is not placed on them.
+Always true: a lease is ended only in a transaction that found it unused. This transaction also
+closes the lease's hosts, so no server that is booted at the same time is placed on them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ LEASES_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class IdleCheck:
-    """Leases to end, and the row after which the next check continues. Row 0 is the beginning."""
+    """The leases to end, and the row after which the next check continues.
+
+    Row 0 means that the next check begins at the first lease.
+    """
 
     expired: tuple[str, ...]
     next_row: int
@@ -42,10 +45,9 @@ def is_any(tx: Tx) -> bool:
 def look(tx: Tx, after: int, context: LeaseContext, most: int = LEASES_AT_ONCE) -> IdleCheck:
     """Record which of the next active leases are in use, and return the leases to end.
 
-    A notification warns about each lease that is newly found unused. A lease is in use while
-    anything is allocated on its hosts or in its slots. Only leases with a grace time are
-    considered. The unused time of a lease counts from the first check that found the lease unused.
-    So the unused time is never overestimated.
+    Only leases with a grace time are checked. A lease is in use while anything is allocated on its
+    hosts or in its slots. If a lease is found unused for the first time, a notification is written.
+    The unused time counts from this check, so it is never overestimated.
     """
     rows = idle.candidates(tx, after=after, most=most)
     found = leases.by_ids_of(tx, rows)
@@ -63,7 +65,7 @@ def look(tx: Tx, after: int, context: LeaseContext, most: int = LEASES_AT_ONCE) 
 def end(tx: Tx, uuid: str, context: LeaseContext) -> bool:
     """End a lease whose grace time is over.
 
-    Return False for a lease that is in use or has ended.
+    Return False if the lease is in use or has ended.
     """
     lease = leases.by_uuid(tx, uuid)
     if lease is None or lease.status != LeaseStatus.ACTIVE or not _is_expired(lease, context):
@@ -72,7 +74,8 @@ def end(tx: Tx, uuid: str, context: LeaseContext) -> bool:
         idle.set_since(tx, [lease.id], None)
         return False
     leases.bring_forward(tx, lease.end_event, context.now)
-    # So that lists of leases by time, and clients that read only the dates, see it as over.
+    # For lists of leases by time, and for clients that read only the dates, the lease must be over
+    # now.
     leases.change(tx, lease.id, context.now, end_at=context.now)
     again = leases.by_uuid(tx, uuid)
     assert again is not None, "the lease is about to end"

@@ -1,9 +1,10 @@
 """Create, list and end leases.
 
-Source: the seed about reservations; ADR 0028 and ADR 0035.
+Source: ADR 0028 and ADR 0035.
 
-Always true: a lease, its reservations, holds and events are written in one transaction. If the
-start of a new lease is due at once, the lease begins before the client gets the response.
+Always true: a lease, its reservations, its reserved hosts and its events are written in one
+transaction. If the start of a new lease is due at once, the lease begins before the client gets the
+response.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from innkeeper.systems.leases.context import LeaseContext
 
 
 class DryRun(Refusal):
-    """Raised at the end of a dry run, so that its transaction is rolled back."""
+    """Raised at the end of a dry run to roll back its transaction."""
 
     def __init__(self) -> None:
         super().__init__("Nothing was changed, because this was a dry run.")
@@ -47,9 +48,8 @@ def page(
 ) -> list[Lease]:
     """Return a page of leases, newest first, after the lease ``after``.
 
-    The leases are of one project, or of all projects.
-
-    Raises :class:`Invalid` if ``after`` is not the id of one of these leases.
+    With a ``project_id``, the page has only leases that this project may see. Raises
+    :class:`Invalid` if ``after`` is not the id of one of these leases.
     """
     before = None
     if after is not None:
@@ -61,7 +61,10 @@ def page(
 
 
 def get(tx: Tx, uuid: str) -> Lease:
-    """Return the lease with this id. Raises :class:`NotFound` also for a deleted lease."""
+    """Return the lease with this id.
+
+    Raises :class:`NotFound` if the lease does not exist, or was deleted.
+    """
     found = leases.by_uuid(tx, uuid)
     if found is None or found.is_deleted:
         raise unknown(uuid)
@@ -69,7 +72,7 @@ def get(tx: Tx, uuid: str) -> Lease:
 
 
 def unknown(uuid: str) -> NotFound:
-    """Return the error for a lease that does not exist, or that the caller may not see."""
+    """Return the error for a lease that does not exist, or that the caller must not see."""
     return NotFound(f"Object with {{'lease_id': '{uuid[:36]}'}} not found")
 
 
@@ -81,13 +84,11 @@ def create(
     *,
     with_nearest: bool = True,
 ) -> Lease:
-    """Create a lease, reserve its hosts, and start the lease if it is due.
+    """Create a lease, reserve its hosts, and start the lease if its start is due.
 
-    With ``with_nearest``, the error for a lease that does not fit names the nearest window that
-    fits.
-
-    Raises :class:`NotEnough` if the lease does not fit. Raises :class:`Forbidden` if the lease is
-    longer than allowed or exceeds a quota.
+    Raises :class:`NotEnough` if the lease does not fit. With ``with_nearest``, this error names the
+    nearest window in which the lease fits. Raises :class:`Forbidden` if the lease is too long.
+    Raises :class:`QuotaExceeded` if the lease exceeds a quota.
     """
     limits.demand_duration(request.window, request.project_id, context)
     demands = [each.demand for each in request.reservations]
@@ -126,7 +127,10 @@ def _book(
 
 
 def delete(tx: Tx, lease: Lease, context: LeaseContext) -> None:
-    """End a lease now and hide it. Hosts with servers become free once the servers are gone."""
+    """End a lease now and hide it.
+
+    A host with servers becomes free once the servers are gone.
+    """
     notifications.add(tx, notifications.DELETED, lease, context)
     leases.change(tx, lease.id, context.now, is_deleted=True)
     leases.bring_forward(tx, lease.end_event, context.now)

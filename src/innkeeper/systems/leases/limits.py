@@ -1,8 +1,8 @@
 """Limits on leases: their length, and the quotas of projects.
 
-Always true: usage is read in the transaction that increases it, after the increase was written. At
-this time, no other writer can add a lease, so the usage is complete. A limit may be lower than a
-project's usage. The project then keeps its leases, but these leases may not grow.
+Always true: the transaction that increases the usage writes the increase first, and then reads the
+usage. At this time, no other writer can add a lease, so the usage is complete. A limit may be lower
+than a project's usage. The project then keeps its leases, but these leases may not grow.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOMENT = timedelta(microseconds=1)
 
 
 def defaults(leasing: Leasing) -> LeaseLimits:
-    """Return the limits of projects without limits of their own."""
+    """Return the limits for projects that have no limits of their own."""
     return LeaseLimits(
         leases=leasing.quota_leases,
         future_leases=leasing.quota_future_leases,
@@ -40,14 +40,14 @@ def defaults(leasing: Leasing) -> LeaseLimits:
 
 
 def of_project(tx: Tx, project_id: str, leasing: Leasing) -> LeaseLimits:
-    """Return the limits of a project."""
+    """Return the limits of a project: its own limits, and the defaults for all others."""
     own = quotas.of_project(tx, project_id)
     known = {name: limit for name, limit in own.items() if name in lease_limits.NAMES}
     return replace(defaults(leasing), **known)
 
 
 def usage(tx: Tx, project_id: str, context: LeaseContext) -> LeaseLimits:
-    """Return the present usage of a project."""
+    """Return a project's present usage, in the same form as the limits."""
     now = context.now
     present, future = quotas.counts(tx, project_id, now)
     found = quotas.reserved(tx, project_id, Window(now, now + _MOMENT))
@@ -57,7 +57,7 @@ def usage(tx: Tx, project_id: str, context: LeaseContext) -> LeaseLimits:
 def set_limits(
     tx: Tx, project_id: str, changed: Mapping[str, int | None], context: LeaseContext
 ) -> None:
-    """Set some limits of a project by name. ``None`` restores a default."""
+    """Set some limits of a project, by name. ``None`` restores the default."""
     own = {**quotas.of_project(tx, project_id), **changed}
     kept = {name: limit for name, limit in own.items() if limit is not None}
     quotas.replace(tx, project_id, kept, context.now)
@@ -81,7 +81,8 @@ def demand_duration(
 ) -> None:
     """Raise :class:`Forbidden` if a lease is longer than allowed.
 
-    ``before`` is the window before a change. A lease that is already too long may become shorter.
+    ``before`` is the window before a change. If the lease is already too long, it may still become
+    shorter.
     """
     most = longest(project_id, context)
     if most is None:
@@ -90,7 +91,7 @@ def demand_duration(
     if before is not None and length <= before.end - before.start:
         return
     if length > most:
-        # Round up, so that a part of a second still exceeds the limit in the message.
+        # The length is rounded up, so that the message shows a length above the limit.
         raise Forbidden(
             f"Lease duration of {-(-length // _SECOND)} seconds must be less than or equal to the "
             f"maximum lease duration of {most // _SECOND} seconds."
@@ -99,9 +100,10 @@ def demand_duration(
 
 @contextmanager
 def kept(tx: Tx, lease: Lease, window: Window, context: LeaseContext) -> Iterator[None]:
-    """Check a lease that the body of the ``with`` statement changes to this window.
+    """Check the limits of a lease that the body of the ``with`` statement changes.
 
-    Raises the errors of :func:`demand_duration` and :func:`demand`.
+    ``window`` is the lease's new window. Raises the errors of :func:`demand_duration` and
+    :func:`demand`.
     """
     demand_duration(window, lease.project_id, context, lease.window)
     before = _reserved_by(tx, lease)
@@ -118,10 +120,10 @@ def _reserved_by(tx: Tx, lease: Lease) -> list[ReservedUnits]:
 def demand(
     tx: Tx, lease: Lease, context: LeaseContext, before: Sequence[ReservedUnits] | None = None
 ) -> None:
-    """Raise :class:`QuotaExceeded` if a lease with its holds exceeds a quota.
+    """Raise :class:`QuotaExceeded` if a lease exceeds a quota.
 
-    The lease and its holds are already written. ``before`` is the usage before a change, or
-    ``None`` if the lease is new to the project. Only increases are checked.
+    The lease and its reserved hosts are already written. ``before`` is the lease's usage before a
+    change, or ``None`` if the lease is new to the project. Only increases are checked.
     """
     limits = of_project(tx, lease.project_id, context.leasing)
     if before is None:
@@ -149,10 +151,10 @@ def demand(
 
 
 def _demand_counts(tx: Tx, lease: Lease, limits: LeaseLimits, context: LeaseContext) -> None:
-    """Check the project's numbers of leases. The lease of the request is already counted."""
+    """Check the quotas for the number of leases. The counts include this lease."""
     names = ["leases", *(["future_leases"] if lease.start_at > context.now else [])]
     if all(getattr(limits, name) == UNLIMITED for name in names):
-        # The time for the count grows with the number of leases of the project.
+        # Without a limit, do not count: the time grows with the number of leases of the project.
         return
     present, future = quotas.counts(tx, lease.project_id, context.now)
     for name, used in zip(names, (present, future), strict=False):

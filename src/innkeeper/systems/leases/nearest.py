@@ -1,8 +1,8 @@
-"""Searches for another window or end with which a refused request would fit.
+"""Search for another window or end, if a request for a lease was refused.
 
-Always true: each result fits into the present calendar. Quotas are not considered.
+Always true: the lease fits into the present calendar with each result. Quotas are not considered.
 
-May be false: if a search finds nothing, nothing fits. The searches are bounded.
+The searches are bounded. So the lease may fit even if a search finds nothing.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from innkeeper.systems.leases.booking import NOT_CHANGED, Changed
 from innkeeper.systems.leases.context import LeaseContext
 
 SEARCHED_AHEAD = timedelta(days=90)
-"""How much later than requested a window may begin."""
+"""The longest time by which a window may begin later than requested."""
 SEARCHES_MAX = 200
-"""The number of searches for a window of a series. A series of 100 leases needs at least 100."""
+"""The maximum number of searches for the windows of one series. A series of 100 leases needs at
+least 100 searches."""
 _MICROSECOND, _MINUTE = timedelta(microseconds=1), timedelta(minutes=1)
 
 
@@ -32,11 +33,11 @@ def window(
     context: LeaseContext,
     changed: Changed = NOT_CHANGED,
 ) -> Window | None:
-    """Return the earliest window in which all demands fit, as long as the ``wanted`` window.
+    """Return the earliest window of the ``wanted`` length in which all demands fit.
 
-    The window does not begin before the ``wanted`` window. A start in the future is a whole minute,
-    because the API shows only whole minutes. What the reservations in ``changed`` hold counts as
-    free.
+    The window does not begin before the ``wanted`` window. If it begins in the future, it begins at
+    a whole minute, because the API shows only whole minutes. The hosts and slots of the
+    reservations in ``changed`` count as free.
     """
     return _earliest(table, demands, wanted, _bound(wanted.start), context, changed)
 
@@ -68,16 +69,16 @@ def _earliest(
 
 
 def end(fits: Callable[[Window], bool], wanted: Window, now: datetime) -> datetime | None:
-    """Return the latest end with which the window fits, as a whole minute before the wanted end.
+    """Return the latest end with which the window fits, or ``None`` if no end fits.
 
-    The end is after the present moment. If no end fits, the result is ``None``.
+    The result is a whole minute after ``now`` and before the wanted end.
     """
     first = max(wanted.start, now).replace(second=0, microsecond=0) + _MINUTE
 
     def may_end(minutes: int) -> bool:
         return fits(Window(wanted.start, first + minutes * _MINUTE))
 
-    # The wanted end does not fit. A window that fits also fits with any earlier end.
+    # The wanted end is known not to fit. A window that fits also fits with any earlier end.
     most = -((first - wanted.end) // _MINUTE)
     if most <= 0 or not may_end(0):
         return None
@@ -97,8 +98,8 @@ def first_window(
 ) -> Window | None:
     """Return the earliest first window with which all leases of a series fit.
 
-    All windows of the series move by the same time. The window with the index ``refused`` is
-    searched first. The search gives up after :data:`SEARCHES_MAX` searches for single windows.
+    All windows of the series are delayed by the same time. The search begins with the window with
+    the index ``refused``. It gives up after :data:`SEARCHES_MAX` searches for single windows.
     """
     moved, place, fitting = timedelta(), refused, 0
     for _ in range(SEARCHES_MAX):
@@ -109,7 +110,7 @@ def first_window(
         found = _earliest(table, demands, tried, _bound(start), context)
         if found is None:
             return None
-        # If a window has to move further, each window that fitted before is searched again.
+        # If a window must move further, all other windows are searched again.
         fitting = fitting + 1 if found == tried else 1
         moved = found.start - start
         if fitting == len(wanted):

@@ -1,6 +1,6 @@
-"""Notifications about leases and preemptible servers: log records, and rows to be delivered.
+"""Write notifications about leases and preemptible servers.
 
-Rows are delivered to the operator's webhook.
+A notification is a log record, and a row that is delivered to the operator's webhook.
 
 Always true: a notification is written in the same transaction as the change. So there is no
 notification about a change that was rolled back. Without a webhook there are no rows.
@@ -24,36 +24,36 @@ from innkeeper.systems.leases import end_checks, rendering
 from innkeeper.systems.leases.context import LeaseContext
 
 TOPIC = "lease_notifications"
-"""The topic of notifications for the store's listeners, which get them as JSON after the commit."""
+"""The topic of notifications for the store's listeners, which get JSON after the commit."""
 CREATED, UPDATED, DELETED = "lease.create", "lease.update", "lease.delete"
 IDLE = "lease.idle"
-"""Nothing uses the lease. The lease ends if it stays unused for its grace time."""
+"""The type for a lease that nothing uses. The lease ends if it stays unused for its grace time."""
 DEGRADED, HEALED = "lease.degraded", "lease.healed"
 OF_EVENT = "lease.event."
 WARNING_STOPPED = f"{OF_EVENT}before_end_lease.stop"
-"""The end was moved, so the warning is due again."""
+"""The type for a lease whose end was moved, so that the warning is due again."""
 PREEMPTION_WARNING = "server.preemption_warning"
 PREEMPTION_CANCELLED = f"{PREEMPTION_WARNING}.stop"
-"""The host of the warned server is not needed any more."""
+"""The type for a warned server whose host is not needed any more."""
 PREEMPTED = "server.preempted"
 FAILURES_MAX = 20
-"""A notification is dropped after this many failed deliveries, which takes more than two hours."""
+"""The number of failed deliveries after which a notification is dropped, after more than two hours.
+"""
 PAUSE_MAX_S = 600.0
 KEPT_MAX = 10_000
 """The maximum number of stored notifications. Above this number, the oldest notifications are
-dropped. While the receiver is down, at most two deliveries a second are tried, and a notification
-is only dropped after ``FAILURES_MAX`` failures. So the number of notifications would have no other
-limit."""
+dropped. While the receiver is down, few deliveries are tried per second, and each notification is
+tried ``FAILURES_MAX`` times. So without this maximum, there would be no limit."""
 DROPPED_AT_ONCE = 1_000
-"""The number of notifications that one transaction drops. The transaction blocks all other writers.
-"""
+"""The maximum number of notifications that one transaction drops. The transaction blocks all other
+writers."""
 
 
 def add(tx: Tx, event_type: str, lease: Lease, context: LeaseContext) -> None:
-    """Write a notification about a change that this transaction made to a lease.
+    """Write a notification about a change that this transaction has made to a lease.
 
-    The notification shows the lease as it is now in the database. If the database no longer has the
-    lease, the notification shows ``lease``.
+    The notification shows the lease as it is now in the database. If the lease is no longer in the
+    database, the notification shows ``lease``.
     """
     known = {"event_type": event_type, "lease_id": lease.uuid, "project_id": lease.project_id}
     note(tx, TOPIC, [json.dumps(known)])
@@ -66,7 +66,7 @@ def add(tx: Tx, event_type: str, lease: Lease, context: LeaseContext) -> None:
 def add_of_server(
     tx: Tx, event_type: str, server: Server, given: Preemption, context: LeaseContext
 ) -> None:
-    """Write a notification about a preemptible server that was given this warning."""
+    """Write a notification about a preemptible server and its warning."""
     shown = {
         "id": server.uuid,
         "name": server.name,
@@ -84,7 +84,7 @@ def add_of_server(
 def _keep(
     tx: Tx, event_type: str, about: str, body: Mapping[str, Any], context: LeaseContext
 ) -> None:
-    # The row id alone is not unique: a restored database uses row ids again.
+    # The row id alone is not unique, because a restored database uses row ids again.
     key = f"{about}/{event_type}/{context.now.isoformat()}/{notifications.last_row(tx)}"
     uuid = str(uuid5(NAMESPACE_URL, key))
     payload = {
@@ -97,7 +97,7 @@ def _keep(
 
 
 def of_event(event: LeaseEvent) -> str:
-    """Return the notification's type for an event that was carried out."""
+    """Return the type of the notification about an event of a lease."""
     return OF_EVENT + rendering.event_type(event)
 
 
@@ -110,7 +110,7 @@ def due(tx: Tx, now: datetime, most: int) -> list[LeaseNotification]:
 
 
 def excess(tx: Tx) -> list[int]:
-    """Return the oldest notifications, if there are more than ``KEPT_MAX``."""
+    """Return the row ids of the oldest notifications above :data:`KEPT_MAX`."""
     return notifications.beyond(tx, KEPT_MAX, DROPPED_AT_ONCE, but=end_checks.ON_END)
 
 
@@ -122,7 +122,7 @@ def delivered(tx: Tx, rows: Collection[int]) -> None:
 def failed(tx: Tx, notification: LeaseNotification, now: datetime) -> bool:
     """Record a failed delivery. Return True if the notification was dropped.
 
-    The pauses between deliveries double, up to ``PAUSE_MAX_S``.
+    The pause before the next delivery doubles each time, up to ``PAUSE_MAX_S``.
     """
     failures = notification.failures + 1
     if failures >= FAILURES_MAX:

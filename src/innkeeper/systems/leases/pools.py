@@ -1,7 +1,7 @@
 """Aggregates of leases: one for the freepool, and one for each reservation that has begun.
 
-Stock clients expect these aggregates. The hosts of an aggregate are the hosts of the freepool or of
-the reservation. Only the service changes these aggregates.
+Blazar's clients expect these aggregates. The hosts of an aggregate are the hosts of the freepool or
+of the reservation. Only this service changes these aggregates.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ PROJECT_KEY, OWNER_KEY, RESERVATION_KEY = "blazar:project", "blazar:owner", "res
 
 
 def uuid_of(reservation: str) -> str:
-    """Return the uuid of the aggregate of a reservation, by the reservation's uuid."""
+    """Return the uuid of a reservation's aggregate, given the reservation's uuid."""
     return str(uuid5(NAMESPACE_URL, f"innkeeper:reservation:{reservation}"))
 
 
 def enter_freepool(tx: Tx, some: Sequence[Host], name: str, now: datetime) -> None:
-    """Add hosts to the freepool's aggregate, which is created with this name if it is missing."""
+    """Add hosts to the freepool's aggregate.
+
+    If the aggregate is missing, it is created with this name.
+    """
     row = owned_aggregates.by_uuid(tx, FREEPOOL_UUID)
     if row is None:
         if owned_aggregates.is_name_taken(tx, name):
@@ -47,14 +50,14 @@ def leave_freepool(tx: Tx, some: Sequence[Host], now: datetime) -> None:
 
 
 def create(tx: Tx, lease: Lease, reservation: Reservation, now: datetime) -> int:
-    """Create the aggregate of a reservation, which has the reservation's id as its name."""
+    """Create the aggregate of a reservation, with the reservation's id as its name."""
     metadata = _metadata(lease, reservation)
     uuid = uuid_of(reservation.uuid)
     return owned_aggregates.create(tx, uuid, reservation.uuid, KIND, now, metadata)
 
 
 def set_owner(tx: Tx, lease: Lease, reservation: Reservation, now: datetime) -> None:
-    """Write the owner of a lease to the aggregate of a reservation that has begun."""
+    """Write the new owner of a lease to the aggregate of one of its begun reservations."""
     assert reservation.aggregate_id is not None, "the reservation has begun"
     metadata = _metadata(lease, reservation)
     owned_aggregates.change(tx, reservation.aggregate_id, reservation.uuid, metadata, now)
@@ -69,7 +72,7 @@ def _metadata(lease: Lease, reservation: Reservation) -> dict[str, str]:
 
 
 def enter(tx: Tx, reservation: str, some: Sequence[Host], now: datetime) -> None:
-    """Add hosts to the aggregate of a reservation, by the reservation's uuid."""
+    """Add hosts to the aggregate of a reservation, given the reservation's uuid."""
     uuid = uuid_of(reservation)
     row = owned_aggregates.by_uuid(tx, uuid)
     if row is not None:
@@ -77,7 +80,7 @@ def enter(tx: Tx, reservation: str, some: Sequence[Host], now: datetime) -> None
 
 
 def leave(tx: Tx, reservation: str, some: Sequence[Host], now: datetime) -> None:
-    """Remove hosts from the aggregate of a reservation, by the reservation's uuid."""
+    """Remove hosts from the aggregate of a reservation, given the reservation's uuid."""
     uuid = uuid_of(reservation)
     row = owned_aggregates.by_uuid(tx, uuid)
     if row is not None:
@@ -85,6 +88,6 @@ def leave(tx: Tx, reservation: str, some: Sequence[Host], now: datetime) -> None
 
 
 def remove(tx: Tx, reservation: Reservation) -> None:
-    """Remove the aggregate of a reservation without hosts."""
+    """Remove a reservation's aggregate, which has no hosts any more."""
     if reservation.aggregate_id is not None:
         owned_aggregates.remove(tx, reservation.aggregate_id)

@@ -27,10 +27,10 @@ from innkeeper.systems.leases import notifications
 from innkeeper.systems.leases.context import LeaseContext
 
 SERVERS_AT_ONCE = 100
-"""The number of servers that are warned or deleted in one transaction. The transaction blocks all
+"""The maximum number of servers that one transaction warns or deletes. The transaction blocks all
 other writers."""
 METADATA = "preempted_at"
-"""The metadata item in which a warned server shows when it may be deleted."""
+"""The metadata item that shows when a warned server may be deleted."""
 _LEAD = timedelta(seconds=LEAD_S)
 
 
@@ -38,7 +38,7 @@ _LEAD = timedelta(seconds=LEAD_S)
 class PreemptionWork:
     """The due work: servers to warn or delete, warnings to end, and moves to confirm.
 
-    ``warned`` are all warnings by server.
+    ``warned`` has the warnings of all servers that have one.
     """
 
     warned: Mapping[ServerId, Preemption]
@@ -54,7 +54,7 @@ class PreemptionWork:
 
 
 def look(tx: Tx, context: LeaseContext) -> PreemptionWork:
-    """Return some of the due work. This function only reads."""
+    """Return some of the due work, without doing it."""
     reach = timedelta(seconds=reach_s(context.leasing.preemption_grace_s))
     needs = preemptions.needed(tx, context.now + reach)
     found = preemptions.threatened(tx, needs, context.seen_since) if needs else []
@@ -83,21 +83,21 @@ def _is_to_delete(
     if each.needed_at - _LEAD > now:
         return False
     if each.is_deleting:
-        # The row of a server whose agent is down is deleted without the agent.
+        # If the agent of a server is down, the row of the server is deleted without the agent.
         return each.is_stuck
     known = warned.get(each.uuid)
     return known is not None and known.host == each.host and known.delete_at <= now
 
 
 def work(tx: Tx, context: LeaseContext) -> int:
-    """Do some of the due work. Return the number of work items that were done."""
+    """Do some of the due work. Return the number of completed work items."""
     due = look(tx, context)
     _warn(tx, due.warn, context)
     _delete(tx, due, context)
     _forget(tx, due.forget, context)
     initiator = replace(context.initiator, may_override=True)
     for uuid in due.confirm:
-        # The source of the move still has a copy of the server, and a lease needs that host.
+        # A lease needs the source of the move, which still has a copy of the server.
         resizing.confirm(tx, uuid, initiator, now=context.now)
     return due.count
 
@@ -137,7 +137,7 @@ def _delete(tx: Tx, due: PreemptionWork, context: LeaseContext) -> None:
 
 
 def _forget(tx: Tx, over: Collection[Preemption], context: LeaseContext) -> None:
-    """End warnings to servers that no longer exist, or whose hosts are not needed any more."""
+    """End the warnings of servers that are gone, or whose hosts are not needed any more."""
     preemptions.remove(tx, [each.server_uuid for each in over])
     for each in over:
         try:

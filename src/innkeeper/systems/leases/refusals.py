@@ -3,7 +3,7 @@
 If a lease does not fit, the error says why, how many units (hosts or slots) fit, and when the lease
 would fit.
 
-Always true: an error names no lease and no host.
+Always true: an error does not name other leases or hosts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from innkeeper.domain.leases import Demand, Lease, LeaseStatus, Window
 from innkeeper.scheduling.leases.lacks import Lack
 
 NOT_ENOUGH = "Not enough hosts available"
-"""Clients recognize the error by these words."""
+"""The words by which clients recognize the error."""
 NO_FREE_HOST = "no_free_host"
 DATE = "%Y-%m-%d %H:%M"
 REASONS = {
@@ -31,7 +31,7 @@ REASONS = {
 
 
 def demand_not_over(lease: Lease) -> None:
-    """Raise :class:`Invalid` for a change of a lease that is over."""
+    """Raise :class:`Invalid` if the lease is over, because it can then only be renamed."""
     if lease.status in LeaseStatus.OVER:
         raise Invalid("Terminated leases can only be renamed")
 
@@ -44,9 +44,9 @@ def of(
 ) -> NotEnough:
     """Return the error for a lease that does not fit.
 
-    ``nearest`` is the earliest window of the same length in which the lease would fit, if it is
-    known. ``latest_end`` is the latest end with which a lease that has begun would fit, if it is
-    known.
+    ``nearest`` is the earliest window of the same length in which the lease would fit.
+    ``latest_end`` is the latest end with which a lease that has begun would fit. Either is ``None``
+    if it is not known.
     """
     wanted = demands[lack.demand].units_min
     counts = {name: count for name, count in asdict(lack).items() if name in REASONS and count}
@@ -60,7 +60,7 @@ def of(
     if nearest is not None:
         message += f" The earliest start with the same length is {nearest.start.strftime(DATE)}."
     if latest_end is not None:
-        message += f" The latest end with which it would fit is {latest_end.strftime(DATE)}."
+        message += f" The latest end with which the lease would fit is {latest_end.strftime(DATE)}."
     details = {
         "reservation": lack.demand + 1,
         "wanted": wanted,
@@ -74,7 +74,7 @@ def of(
 
 
 def window_keys(nearest: Window | None) -> dict[str, str | None]:
-    """Return a window that would fit, in the form of the ``details`` of an error."""
+    """Return the keys for the ``details`` of an error that describe a window that fits."""
     return {
         "earliest_start_date": None if nearest is None else nearest.start.strftime(DATE),
         "earliest_end_date": None if nearest is None else nearest.end.strftime(DATE),

@@ -1,4 +1,4 @@
-"""Converts leases to the form of the Reservation API, for its responses and for notifications."""
+"""Convert leases to the JSON form of the Reservation API, for responses and notifications."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from innkeeper.domain.leases import (
 from innkeeper.systems.leases.resource_types.catalogue import ResourceTypes
 
 MOMENTS_KEPT = 8192
-"""The number of formatted times that are cached. Most times occur several times in a lease. Without
-the cache, formatting times would take half of the time for a long list."""
+"""The number of formatted times in the cache. Most times occur several times in a lease. Without
+the cache, half of the time for a long list would go into formatting."""
 STATUSES = {
     LeaseStatus.PENDING: "PENDING",
     LeaseStatus.STARTING: "STARTING",
@@ -75,7 +75,7 @@ def shown(lease: Lease, types: ResourceTypes) -> dict[str, Any]:
 def _reservation(lease: str, each: Reservation, types: ResourceTypes) -> dict[str, Any]:
     return {
         **types.shown(each),
-        # A type cannot override the keys that all reservations have.
+        # A resource type must not override the keys that all reservations have.
         "id": each.uuid,
         "lease_id": lease,
         "resource_id": each.uuid,
@@ -101,13 +101,13 @@ def _event(lease: str, created: str, each: LeaseEvent) -> dict[str, Any]:
 
 
 def event_type(event: LeaseEvent) -> str:
-    """Return the type of an event. An event that a user added has the type that the user chose."""
+    """Return the type of an event. A user chooses the type of an event that the user adds."""
     return EVENT_TYPES.get(event.kind, event.name or "")
 
 
 @lru_cache(MOMENTS_KEPT)
 def microsecond(value: datetime) -> str:
-    """Format a time to the microsecond: clients parse these times, and require the fraction."""
+    """Format a time with microseconds, because clients require the fraction."""
     return value.isoformat(timespec="microseconds")
 
 

@@ -1,9 +1,9 @@
-"""Replaces failed hosts in the holds of a lease.
+"""Replace failed hosts in the reservations of a lease.
 
 A unit is a whole host or a slot. A hold is the units of one host that a reservation has.
 
 Always true: units on usable hosts stay where they are. If a failed host has servers of an active
-lease, its hold is kept without units, so that the servers are not orphaned.
+lease, the hold on this host is kept without units. The lease thus keeps these servers.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.placement import providers
 
 HOSTS_AT_ONCE = 50
-"""The number of failed hosts that are replaced for a reservation in one transaction."""
+"""The maximum number of failed hosts that one transaction replaces for a reservation."""
 OPEN = (ReservationState.PENDING, ReservationState.ACTIVE)
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A reservation with its holds by host.
+    """A reservation whose failed hosts are to be replaced.
 
-    ``failed`` are the hosts to replace. ``chosen`` are the new units by host, without failed hosts.
+    ``holds`` are the present holds by host, and ``failed`` the hosts to replace. ``chosen`` has the
+    new units by host, without failed hosts.
     """
 
     reservation: Reservation
@@ -55,18 +56,18 @@ class Exchange:
 
     @property
     def lacks(self) -> int:
-        """The number of units to find on other hosts."""
+        """The number of units that other hosts must still provide."""
         return max(0, self.target - sum(self.chosen.values()))
 
     @property
     def surplus(self) -> int:
-        """The number of units that the reservation can give up."""
+        """The number of units on failed hosts that the reservation can give up."""
         failed = sum(self.holds[each].units for each in self.failed)
         return max(0, sum(self.chosen.values()) + failed - self.target)
 
     @property
     def added(self) -> dict[int, int]:
-        """The new units of the hosts that get more units than they have."""
+        """The new number of units on each host that gets more units."""
         return {
             host: units
             for host, units in self.chosen.items()
@@ -74,7 +75,7 @@ class Exchange:
         }
 
     def excess(self, down: Collection[int]) -> int:
-        """Return how many units are superfluous, because failed hosts have become usable again."""
+        """Return the number of units above the target, because failed hosts work again."""
         return max(0, self.usable(down) - self.target)
 
     def usable(self, down: Collection[int]) -> int:
@@ -101,7 +102,10 @@ def parts_of(
 def choose(
     table: HostTable, parts: Sequence[Exchange], lease: Lease, context: LeaseContext
 ) -> list[Exchange]:
-    """Return all exchanges. Failed hosts are replaced if other hosts were found."""
+    """Choose other hosts for the failed hosts of as many reservations as possible.
+
+    Return all reservations. If no other hosts were found for a reservation, it is unchanged.
+    """
     tried = {place for place, each in enumerate(parts) if each.lacks}
     while tried:
         places = sorted(tried)
@@ -109,7 +113,7 @@ def choose(
         if not isinstance(found, Lack):
             better = dict(zip(places, found, strict=True))
             return [better.get(place, each) for place, each in enumerate(parts)]
-        # This reservation does not change. Other reservations may still be healed.
+        # No hosts were found for this reservation, but other reservations may still be healed.
         tried.discard(places[found.demand])
     return list(parts)
 
@@ -125,8 +129,9 @@ def others(
 ) -> list[Exchange] | Lack:
     """Choose other hosts for the failed hosts, but no hosts in ``avoided``.
 
-    As many units (hosts or slots) as possible are replaced. With ``is_all_needed``, all units must
-    be replaced. Otherwise, the result is a :class:`Lack`.
+    As many units (hosts or slots) as possible are replaced. If no unit can be replaced, the result
+    is a :class:`Lack`. With ``is_all_needed``, the result is also a :class:`Lack` if any unit
+    cannot be replaced.
     """
     row_of = {host.host_id: row for row, host in enumerate(table.calendar.hosts)}
     demands = []
@@ -141,7 +146,7 @@ def others(
         {row_of[host]: units for host, units in each.chosen.items() if units and host in row_of}
         for each in parts
     ]
-    # Hosts without units still have servers of the lease.
+    # A held host without units still has servers of the lease, and is not chosen again.
     left = {h for each in parts for h, hold in each.holds.items() if not hold.units}
     shut = {row_of[each] for each in {*avoided, *left} if each in row_of}
     changed = booking.Changed(own, kept, [True] * len(parts), shut)
@@ -166,7 +171,7 @@ def _rest(lease: Lease, context: LeaseContext) -> Window:
 
 
 def claim(tx: Tx, parts: Sequence[Exchange], lease: Lease, context: LeaseContext) -> None:
-    """Claim the units of hosts that get more units."""
+    """Claim the units (hosts or slots) on hosts that get more units."""
     some = [each for each in parts if each.added]
     chosen = [[_choice(tx, *pair) for pair in each.added.items()] for each in some]
     demands = [each.demand for each in some]
@@ -180,9 +185,9 @@ def _choice(tx: Tx, host_id: int, units: int) -> ChosenHost:
 
 
 def write(tx: Tx, part: Exchange, excess: int, context: LeaseContext) -> int:
-    """Write the chosen units, and remove the replaced and superfluous units.
+    """Write the chosen units (hosts or slots), and remove the replaced and superfluous units.
 
-    Returns the number of changes.
+    Return the number of changes.
     """
     row, added = part.reservation.id, part.added
     holds.add(tx, row, {host: units for host, units in added.items() if host not in part.holds})
@@ -203,7 +208,10 @@ def write(tx: Tx, part: Exchange, excess: int, context: LeaseContext) -> int:
 
 
 def _lowered(tx: Tx, part: Exchange, host: int, surplus: int, context: LeaseContext) -> int:
-    """Return the number of units that a hold keeps. Slots with servers are kept."""
+    """Return the number of units (hosts or slots) that a reservation keeps on a host.
+
+    Slots with servers are always kept.
+    """
     hold, reservation = part.holds[host], part.reservation
     used = 0
     if hold.is_active and not reservation.is_whole:
@@ -212,7 +220,10 @@ def _lowered(tx: Tx, part: Exchange, host: int, surplus: int, context: LeaseCont
 
 
 def _lower(tx: Tx, part: Exchange, host: int, units: int, context: LeaseContext) -> int:
-    """Lower the units of a hold, or delete the hold. Return True if anything changed."""
+    """Lower the number of units (hosts or slots) of a reservation on a host.
+
+    Return 1 if anything changed, or else 0.
+    """
     hold, reservation = part.holds[host], part.reservation
     if units:
         if units != hold.units:

@@ -1,7 +1,7 @@
 """Resource properties: the names of capabilities that requirements may use.
 
-Always true: callers that are not administrators learn nothing about private properties. If their
-requirements name a private property, the error is the same as for a property that does not exist.
+Always true: only administrators can find out whether a private property exists. If the requirements
+of another caller name a private property, the error is the same as for an unknown property.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from innkeeper.systems.leases import capabilities
 from innkeeper.systems.leases.context import LeaseContext
 
 SHOWN_MAX = 64
-"""The number of characters of an unknown name that the error message repeats."""
+"""The maximum number of characters of an unknown name that an error message repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyValues:
-    """A property with its distinct values on the hosts of the freepool, as texts."""
+    """A property, with its distinct values on the hosts of the freepool, as texts."""
 
     property: ResourceProperty
     values: tuple[str, ...]
 
 
 def listing(tx: Tx, *, with_private: bool) -> list[PropertyValues]:
-    """Return the properties that any host has, ordered by name."""
+    """Return the properties that at least one host has, ordered by name."""
     values: dict[str, set[str]] = {}
     for each in properties.capabilities(tx):
         for name, value in each.items():
@@ -59,7 +59,7 @@ def demand_visible(
 ) -> None:
     """Raise :class:`Invalid` if requirements name a property that the caller may not see.
 
-    The present requirements of the lease are not checked again.
+    Requirements that ``lease`` already has are not checked again.
     """
     if context.initiator.is_admin:
         return

@@ -1,4 +1,4 @@
-"""Series: leases that one request makes for each day or week.
+"""Series: leases that one request creates for each day or week.
 
 Always true: a series is created in one transaction. The leases of a series do not overlap, so they
 do not compete for hosts. After the creation, each lease can be changed and ended without the
@@ -32,9 +32,9 @@ from innkeeper.systems.leases.refusals import DATE
 LEASES_MAX = 100
 """The maximum number of leases of one series."""
 HOLDS_MAX = 5000
-"""The maximum number of hosts that all leases of a series hold together."""
+"""The maximum number of reserved hosts in a series, added up over all leases."""
 ENDED_AT_ONCE = 5
-"""The number of leases that one transaction ends."""
+"""The maximum number of leases that one transaction ends."""
 OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED)
 
 
@@ -42,11 +42,9 @@ OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED)
 class Recurrence:
     """How a lease is repeated.
 
-    The lease is repeated after each ``period``. With ``count``, the series has this many leases.
-    With ``until``, this is the latest start of a lease.
-
-    With ``may_skip``, windows in which the lease does not fit are left out. Without ``may_skip``,
-    the lease must fit in all windows.
+    The lease is repeated after each ``period``. ``count`` is the number of leases. ``until`` is the
+    latest start of a lease. With ``may_skip``, windows in which the lease does not fit are left
+    out. Without ``may_skip``, the lease must fit in all windows.
     """
 
     period: timedelta
@@ -55,7 +53,10 @@ class Recurrence:
     may_skip: bool = False
 
     def windows(self, first: Window, cleaning: timedelta) -> list[Window]:
-        """Return the windows of all leases, or raise :class:`Invalid`."""
+        """Return the windows of all leases of the series.
+
+        Raises :class:`Invalid` if the leases overlap, are too many, or end too late.
+        """
         if first.end - first.start + cleaning > self.period:
             raise Invalid("Malformed parameter recurrence: the leases of a series would overlap.")
         if self.until is not None and self.until < first.start:
@@ -70,7 +71,7 @@ class Recurrence:
             found.append(window)
             if LAST_MOMENT - window.end < self.period:
                 if self.count is not None and len(found) < self.count:
-                    raise Invalid("Malformed parameter recurrence: the last lease is too far away.")
+                    raise Invalid("Malformed parameter recurrence: the last lease ends too late.")
                 break
             window = Window(window.start + self.period, window.end + self.period)
         return found
@@ -86,7 +87,7 @@ class SkippedWindow:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The new leases in order of time, and the windows that were skipped."""
+    """The created leases in order of time, and the windows that were skipped."""
 
     leases: tuple[Lease, ...]
     skipped: tuple[SkippedWindow, ...] = ()
@@ -104,8 +105,10 @@ def create(
     """Create the leases of a series, each with :func:`.leases.create`.
 
     With ``may_skip``, leases that do not fit or that exceed a quota are left out. If no lease fits,
-    the first error is raised. Without ``may_skip``, the error says which lease does not fit, and
-    the earliest first start with which all leases would fit.
+    the first error is raised.
+
+    Without ``may_skip``, any such lease raises an error. The error says which lease does not fit,
+    and the earliest first start with which all leases would fit.
     """
     made: list[Lease] = []
     skipped: list[SkippedWindow] = []
@@ -123,8 +126,8 @@ def create(
             errors.append(error)
             skipped.append(SkippedWindow(each.window, error.message))
         else:
-            # This sum is checked after each lease, because all other writers wait for this
-            # transaction.
+            # The sum is checked after each lease, so that a refusal comes early. All other writers
+            # wait for this transaction.
             held += _held_by(tx, made[-1])
             if held > holds_max:
                 raise Invalid(f"The leases of a series hold at most {holds_max} hosts together.")
@@ -140,7 +143,7 @@ def _of_lease(
     place: int,
     context: LeaseContext,
 ) -> Conflict | QuotaExceeded:
-    """Return the error with the lease that it is about, and the time when the series would fit."""
+    """Add two facts to an error: the lease that failed, and when the whole series would fit."""
     window = requests[place].window
     start = window.start.strftime(DATE)
     why = error.message.rstrip(".")
@@ -170,9 +173,9 @@ def _held_by(tx: Tx, lease: Lease) -> int:
 
 
 def leases_of(tx: Tx, series_uuid: str) -> list[Lease]:
-    """Return the leases of a series that are not deleted, in order of time.
+    """Return the leases of a series in order of time, without deleted leases.
 
-    Raises :class:`NotFound` if there is no such lease.
+    Raises :class:`NotFound` if no such lease exists.
     """
     wanted = LeaseSearch(series_uuid=series_uuid)
     found = lease_queries.page(tx, project_id=None, before=None, limit=LEASES_MAX, wanted=wanted)
@@ -182,20 +185,20 @@ def leases_of(tx: Tx, series_uuid: str) -> list[Lease]:
 
 
 def unknown(series_uuid: str) -> NotFound:
-    """Return the error for a series that does not exist, or that the caller may not see."""
+    """Return the error for a series that does not exist, or that the caller must not see."""
     return NotFound(f"Object with {{'series_id': '{series_uuid[:36]}'}} not found")
 
 
 def end_some(
     tx: Tx, series_uuid: str, may_end: Callable[[Lease], bool], context: LeaseContext
 ) -> int:
-    """End a few leases of a series, if they are not over and the caller may end them.
+    """Delete a few leases of a series that are not over and that the caller may end.
 
-    Returns how many leases are left to end.
+    Return the number of leases that are left to end.
     """
     found = leases_of(tx, series_uuid)
     running = [each for each in found if each.status not in OVER and may_end(each)]
-    # The last leases end first, so that no lease begins in the meantime.
+    # The latest leases are deleted first, so that no lease begins between two calls.
     for each in running[::-1][:ENDED_AT_ONCE]:
         leases.delete(tx, each, context)
     return max(0, len(running) - ENDED_AT_ONCE)

@@ -1,8 +1,9 @@
 """Share leases with other projects, and hand them over to another owner.
 
 Always true: only the owner of a lease, and the projects that share it, have access to the flavors
-of its reservations. A project becomes the owner only within its quotas, and only if it consents or
-an administrator decides so. A change never affects servers that already run.
+of its reservations. A project becomes the owner only if the lease fits into the project's quotas.
+The project must also consent, unless an administrator hands the lease over. A change never affects
+servers that already run.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ SHOWN_MAX = 60
 
 
 class LeaseOptions(TypedDict, total=False):
-    """The options of a lease that its owner sets, besides its window and reservations.
+    """The options of a lease, apart from its window and reservations.
 
-    Absent options stay unchanged. ``project_id`` is the project that the lease is offered to.
-    ``None`` withdraws an offer. A lease without ``idle_grace_s`` does not end early.
+    Absent options stay unchanged. ``project_id`` is the project that the lease is offered to. If it
+    is ``None``, an offer is withdrawn. If ``idle_grace_s`` is ``None``, an unused lease does not
+    end early.
     """
 
     shared_with: tuple[str, ...]
@@ -39,7 +41,10 @@ class LeaseOptions(TypedDict, total=False):
 
 
 def demand_projects(tx: Tx, given: Iterable[str], context: LeaseContext) -> None:
-    """Raise :class:`Invalid` for an unknown project, if this database has all projects."""
+    """Raise :class:`Invalid` for an unknown project.
+
+    Nothing is checked if this database does not have all projects.
+    """
     for project_id in given if context.knows_projects else ():
         try:
             projects.get(tx, project_id)
@@ -48,7 +53,7 @@ def demand_projects(tx: Tx, given: Iterable[str], context: LeaseContext) -> None
 
 
 def others(owner: str, given: Iterable[str]) -> tuple[str, ...]:
-    """Return the projects that share a lease, without its owner, sorted and without duplicates."""
+    """Return the projects that share a lease, sorted, without the owner and duplicates."""
     return tuple(sorted({*given} - {owner}))
 
 
@@ -58,9 +63,8 @@ def change(
     """Change the options of a lease.
 
     With ``may_give``, a new owner gets the lease at once. Without ``may_give``, the lease is
-    offered to the project, which may accept the offer. A project that is already the owner is
-    accepted without any change, because clients send back what they read. Raises :class:`Invalid`
-    for a lease that is over.
+    offered to the new owner, which may accept the offer. A request may name the present owner,
+    because clients send back what they read. Raises :class:`Invalid` if the lease is over.
     """
     if not options:
         return lease
@@ -98,10 +102,10 @@ def share(tx: Tx, lease: Lease, given: Sequence[str], context: LeaseContext) -> 
 
 
 def accept(tx: Tx, lease: Lease, user_id: str, context: LeaseContext) -> Lease:
-    """Make a project the owner of the lease that was offered to it.
+    """Hand a lease over to the project to which it is offered.
 
     Raises :class:`Conflict` if the lease is not offered. Raises :class:`QuotaExceeded` if the lease
-    exceeds a quota of that project.
+    exceeds a quota of the project.
     """
     if lease.offered_to is None:
         raise Conflict(f"Lease {lease.uuid} is not offered to a project.")
@@ -121,10 +125,10 @@ def decline(tx: Tx, lease: Lease, context: LeaseContext) -> Lease:
 
 
 def give(tx: Tx, lease: Lease, receiver: str, user_id: str, context: LeaseContext) -> Lease:
-    """Make another project the owner of a lease, within its limits.
+    """Make another project the owner of a lease, if the lease is within the project's limits.
 
-    The former owner may no longer use the lease. Exception: the lease is also shared with the
-    former owner. The servers of the former owner keep running until the lease ends.
+    The former owner may no longer use the lease, unless the lease is also shared with it. The
+    servers of the former owner keep running until the lease ends.
     """
     limits.demand_duration(lease.window, receiver, context)
     shared = others(receiver, lease.shared_with)
@@ -150,7 +154,7 @@ def _give_group(tx: Tx, reservation: Reservation, receiver: str) -> None:
 
 
 def _set_users(tx: Tx, lease: Lease, after: set[str], context: LeaseContext) -> None:
-    """Set the projects with access to the active reservations.
+    """Give and withdraw access to the reservations of a lease that have begun.
 
     ``lease`` is the lease before the change.
     """
@@ -159,7 +163,7 @@ def _set_users(tx: Tx, lease: Lease, after: set[str], context: LeaseContext) -> 
     for each in begun:
         if not each.is_whole:
             _set_access(tx, each, before, after)
-    # The new generations make the host table read the projects of these dedicated hosts again.
+    # Because of the new generations, host tables read again which projects may use these hosts.
     held = holds.of_reservations(tx, [each.id for each in begun if each.is_whole])
     rows = {each.host_id for some in held.values() for each in some if each.is_active}
     ids = [each.provider_id for each in freepool.members(tx, rows).values()]
@@ -167,7 +171,7 @@ def _set_users(tx: Tx, lease: Lease, after: set[str], context: LeaseContext) -> 
 
 
 def _set_access(tx: Tx, reservation: Reservation, before: set[str], after: set[str]) -> None:
-    # An administrator may have changed the flavor's access list, so an existing access is no error.
+    # An existing access is no error, because administrators can change a flavor's access list.
     for project_id in sorted(after - before):
         try:
             flavors.add_project(tx, reservation.uuid, project_id)
@@ -183,7 +187,7 @@ def _set_access(tx: Tx, reservation: Reservation, before: set[str], after: set[s
 def _begun(lease: Lease) -> list[Reservation]:
     """Return the reservations that have begun.
 
-    Each of them has an aggregate, and a reservation of slots also has a flavor.
+    Each of these reservations has an aggregate. A reservation of slots also has a flavor.
     """
     states = (ReservationState.PENDING, ReservationState.ACTIVE)
     return [

@@ -1,11 +1,11 @@
 """Slots: the units of a reservation on a host, which servers claim through Placement.
 
-Source: the long-term goal of the seed about reservations; ADR 0035.
+Source: ADR 0035.
 
 Always true: while a reservation of slots is active, each of its hosts has a child provider
 ``blazar_<host>``. The child has an inventory of the reservation's class. The inventory's total is
-the number of slots. The child is a sharing provider, but its aggregate has no other member, so
-the child serves only the host above it.
+the number of slots. The child is a sharing provider, but no other provider is in its aggregate. So
+the child serves only its own host.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ NO_QUOTA = -1
 
 
 def child_of(host: Host) -> str:
-    """Return the uuid of a host's child provider for slots. The child need not exist."""
+    """Return the uuid of a host's child provider for slots. The child may not exist yet."""
     return str(uuid5(UUID(host.provider_uuid), "slots"))
 
 
 def ensure_child(tx: Tx, host: Host, now: datetime) -> str:
-    """Create the child provider of a host if it is missing, and return the child's uuid."""
+    """Get or create the child provider of a host. Return the child's uuid."""
     uuid = child_of(host)
     try:
         providers.get(tx, uuid)
@@ -68,7 +68,7 @@ def remove_child(tx: Tx, host: Host, now: datetime) -> None:
 
 
 def set_count(tx: Tx, reservation: str, host: Host, count: int, now: datetime) -> None:
-    """Give a host this many slots of a reservation. The class must exist."""
+    """Set the number of a reservation's slots on a host. The resource class must exist."""
     uuid, name = ensure_child(tx, host, now), slot_class(reservation)
     inventory = _inventory(count)
     present = inventories.listing(tx, uuid)
@@ -79,14 +79,14 @@ def set_count(tx: Tx, reservation: str, host: Host, count: int, now: datetime) -
 
 
 def first(tx: Tx, some: Sequence[Host], most: int) -> list[Host]:
-    """Return the first of these hosts. At most ``most`` of the result lack the child provider."""
+    """Return the first of these hosts. At most ``most`` of them lack a child provider."""
     known = inventories_of_class.known(tx, [child_of(each) for each in some])
     new = [child_of(each) not in known for each in some]
     return [each for place, each in enumerate(some) if sum(new[: place + 1]) <= most]
 
 
 def give(tx: Tx, reservation: str, counts: Sequence[tuple[Host, int]], now: datetime) -> None:
-    """Give each of these hosts its number of slots of a reservation. The class must exist."""
+    """Create a reservation's slots on several hosts. The resource class must exist."""
     name, children = slot_class(reservation), {child_of(host): host for host, _ in counts}
     for uuid in children.keys() - inventories_of_class.known(tx, list(children)):
         ensure_child(tx, children[uuid], now)
@@ -99,10 +99,10 @@ def _inventory(count: int) -> Inventory:
 
 
 def remove(tx: Tx, reservation: str, some: Sequence[Host], now: datetime, most: int) -> list[Host]:
-    """Remove the slots of a reservation from hosts where no server uses them.
+    """Remove the slots of a reservation from hosts where no server uses the slots.
 
-    Slots are removed from at most ``most`` hosts. Returns the hosts that no longer have slots of
-    the reservation.
+    Slots are removed from at most ``most`` hosts. Return the hosts that no longer have slots of the
+    reservation.
     """
     children = [child_of(each) for each in some]
     left = inventories_of_class.remove_unused(tx, slot_class(reservation), children, now, most)
@@ -112,7 +112,7 @@ def remove(tx: Tx, reservation: str, some: Sequence[Host], now: datetime, most: 
 def publish(tx: Tx, lease: Lease, reservation: Reservation, now: datetime) -> str | None:
     """Create the class, the flavor and the server group of a reservation.
 
-    Returns the uuid of the group, which only reservations with an affinity have.
+    Return the uuid of the group, or ``None`` if the reservation has no affinity.
     """
     classes.ensure(tx, slot_class(reservation.uuid), now)
     group = None
@@ -123,7 +123,7 @@ def publish(tx: Tx, lease: Lease, reservation: Reservation, now: datetime) -> st
 
 
 def publish_lost(tx: Tx, lease: Lease, reservation: Reservation, now: datetime) -> None:
-    """Create the flavor and the server group of an active reservation if they do not exist."""
+    """Create the flavor and the server group of an active reservation if they are missing."""
     group = reservation.group_uuid
     if not flavors.by_public_ids(tx, [reservation.uuid]):
         _create_flavor(tx, lease, reservation, group, now)
@@ -158,7 +158,7 @@ def _create_flavor(
 
 
 def flavor_of(reservation: Reservation, group: str | None) -> Flavor:
-    """Return the private flavor of a reservation, without its row id."""
+    """Return the private flavor of a reservation, which is not stored yet."""
     source: Mapping[str, object] = reservation.parameters.get("flavor", {})
     amounts = reservation.unit_amounts or {}
     sizes = {
@@ -189,7 +189,7 @@ def _extra_specs(reservation: Reservation, group: str | None) -> dict[str, str]:
 
 
 def withdraw(tx: Tx, reservation: Reservation) -> None:
-    """Remove the flavor and the group, so that no new servers can use the slots."""
+    """Delete the flavor and the group, so that no new servers can use the slots."""
     if flavors.by_public_ids(tx, [reservation.uuid]):
         flavors.delete(tx, reservation.uuid, by_lease=True)
     if reservation.group_uuid is not None:
@@ -200,7 +200,7 @@ def withdraw(tx: Tx, reservation: Reservation) -> None:
 
 
 def forget_class(tx: Tx, reservation: str) -> None:
-    """Remove the class of a reservation that has no more slots."""
+    """Delete the resource class of a reservation that has no more slots."""
     try:
         classes.delete(tx, slot_class(reservation))
     except (NotFound, InUse):

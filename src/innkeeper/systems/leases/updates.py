@@ -3,8 +3,7 @@
 Source: the update rules of Blazar; ADR 0035.
 
 Always true: a change is written completely or not at all. A reservation that has begun keeps all
-its hosts and slots, and may get more. A reservation that still waits for some of its hosts also
-keeps the hosts that it has.
+its hosts and slots, and may get more. It also keeps its hosts while it still waits for other hosts.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ class LeaseChange:
 
     ``None`` means no change. ``reservations`` are changes of reservations, by id. ``added`` are
     requests for new reservations, and ``added_uuids`` are the ids of the new reservations.
-    ``removed`` are the ids of reservations to remove. ``warning_uuid`` is the id for a warning, if
-    the lease has none yet.
+    ``removed`` are the ids of reservations to remove. If the lease has no warning yet,
+    ``warning_uuid`` is the id for a warning.
     """
 
     name: str | None = None
@@ -79,23 +78,23 @@ class LeaseChange:
 
     @property
     def changes_window(self) -> bool:
-        """True if the start or the end changes."""
+        """True if a new start or end is requested."""
         return self.start_at is not None or self.end_at is not None
 
     @property
     def is_rename(self) -> bool:
-        """True if only the name changes."""
+        """True if nothing but the name changes."""
         others = (self.reservations, self.added, self.removed, self.warn_at)
         return not self.changes_window and not any(others)
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A reservation with its new demand.
+    """A reservation of the changed lease, with its new demand.
 
-    ``reservation`` is ``None`` for a new reservation. ``units`` are the reservation's units (whole
-    hosts or slots) by host. The units on ``active`` hosts are already handed over to the project.
-    ``left`` are failed hosts that the reservation holds without units.
+    ``reservation`` is ``None`` for a new reservation. ``units`` are the present units (whole hosts
+    or slots) by host. The units on ``active`` hosts are already handed over to the project.
+    ``left`` has failed hosts that the reservation holds without units.
     """
 
     reservation: Reservation | None
@@ -122,7 +121,7 @@ class _Part:
 def change(
     tx: Tx, decision: DecisionContext, lease: Lease, wanted: LeaseChange, context: LeaseContext
 ) -> Lease:
-    """Change a lease, and begin the events that are due now.
+    """Change a lease, and carry out the events that are due now.
 
     Raises :class:`Invalid` for dates and reservations that cannot be changed in this way. Raises
     :class:`Conflict` if the changed lease does not fit.
@@ -142,7 +141,7 @@ def change(
 
 
 def start_from(wanted: datetime, now: datetime) -> datetime:
-    """Return a wanted start. A start within the current minute counts as now.
+    """Return the start of a lease. A wanted start in the current minute becomes ``now``.
 
     Raises :class:`Invalid` for an earlier start.
     """
@@ -166,7 +165,7 @@ def _window(lease: Lease, wanted: LeaseChange, now: datetime) -> Window:
         minute = minute_of(now)
         if wanted.end_at < max(minute, minute_of(start)):
             raise Invalid("End date must be later than current and start date")
-        # An end in the current minute means the present moment, which is not before the start.
+        # An end in the current minute means now, which is never before the start.
         end = max(wanted.end_at, now) if wanted.end_at == minute else wanted.end_at
     if end <= start:
         raise Invalid("End date must be later than current and start date")
@@ -220,14 +219,14 @@ def _parts(tx: Tx, lease: Lease, wanted: LeaseChange, context: LeaseContext) -> 
             tx, each, given.get(each.uuid, {}), lease.project_id
         )
         if given or wanted.added:
-            # Other changes of a lease that exceeds the limit are allowed.
+            # The limit is checked only if reservations are changed or added.
             total.add(requests[each.id].demand.requirements)
     changed = [
         _Part(
             each,
             requests[each.id],
-            # Hosts without units have only old servers of the lease, and are held until the lease
-            # ends.
+            # A hold without units is kept until the lease ends, because old servers are on the
+            # host.
             {hold.host_id: hold.units for hold in held[each.id] if hold.units},
             frozenset(hold.host_id for hold in held[each.id] if hold.is_active),
             frozenset(hold.host_id for hold in held[each.id] if not hold.units),
@@ -249,8 +248,8 @@ def _choose(
 ) -> list[list[ChosenHost]]:
     """Choose units (hosts or slots) for all reservations.
 
-    Raises :class:`NotEnough` if the lease does not fit. The error names a window that would fit. If
-    the lease ``has_begun``, the error names an end that would fit.
+    Raises :class:`NotEnough` if the lease does not fit. The error names the next window that would
+    fit, or the latest end that would fit if the lease ``has_begun``.
     """
     for part in parts:
         if part.is_live and part.demand.units_max < part.present:
@@ -280,7 +279,7 @@ def _choose(
 
 
 def _left(tx: Tx, part: _Part) -> list[ChosenHost]:
-    """Return the failed hosts that a reservation still holds, but without units."""
+    """Return the failed hosts that a reservation holds without units."""
     some = [freepool.member(tx, host) for host in sorted(part.left)]
     return [ChosenHost(each.id, each.provider_id, each.provider_uuid, 0) for each in some]
 
@@ -294,7 +293,7 @@ def _cannot_shrink(part: _Part) -> Conflict:
 def _write(
     tx: Tx, lease: Lease, part: _Part, units: Mapping[int, int], context: LeaseContext
 ) -> None:
-    """Write one reservation's new demand and holds."""
+    """Write the new demand and the new hosts of one reservation."""
     now, reservation = context.now, part.reservation
     if reservation is None:
         leases.add_reservations(tx, lease.id, [part.request], now)
@@ -321,13 +320,16 @@ def _write(
 
 
 def _let_go(tx: Tx, hosts: Sequence[int] | set[int], now: datetime) -> None:
-    """Let all processes read again which leases hold the hosts that a lease gave up."""
+    """Make all processes read again which leases hold these hosts."""
     ids = [each.provider_id for each in freepool.members(tx, hosts).values()]
     providers.advance_all(tx, ids, now)
 
 
 def _remove(tx: Tx, reservation: Reservation, context: LeaseContext) -> None:
-    """Remove a reservation. If it is active, it returns its hosts like a lease that ends."""
+    """Remove a reservation.
+
+    An active reservation is closed, so that its hosts are returned later.
+    """
     held = holds.of_reservation(tx, reservation.id)
     _let_go(tx, {each.host_id for each in held}, context.now)
     if reservation.state == ReservationState.PENDING and reservation.aggregate_id is None:
@@ -352,7 +354,7 @@ def _change_warning(
 ) -> bool:
     """Move the warning of a lease. Return True if the warning is due again.
 
-    By default, the warning moves with the end of the lease.
+    Without ``warn_at``, the warning moves together with the end of the lease.
     """
     warning = lease.warning
     if wanted.warn_at is not None:

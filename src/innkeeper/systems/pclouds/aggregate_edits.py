@@ -52,16 +52,16 @@ UNITS_DIGITS_MAX = len(str(UNIT_MAX))
 
 
 def owners(context: PcloudContext, allowed: str) -> Owners:
-    """Return the objects that handle edits of this room's aggregates, by kind of aggregate.
+    """Return the objects that handle edits of host flavors' and pclouds' aggregates, by kind.
 
-    ``allowed`` is the API's word for a project that may use a pcloud: the value of its key.
+    A metadata key with the value ``allowed`` names a project that may use a pcloud.
     """
     pcloud_aggregates = PcloudAggregates(context, allowed)
     return {HOST_FLAVOR_KIND: FlavorAggregates(), PCLOUD_KIND: pcloud_aggregates}
 
 
 class FlavorAggregates(AggregateOwner):
-    """Handles edits of an aggregate whose hosts are the pool of a host flavor."""
+    """Handles edits of the aggregate that represents a host flavor's pool."""
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
         found = host_flavors.by_aggregates(tx, [each.id for each in kept])
@@ -148,7 +148,7 @@ class PcloudAggregates(AggregateOwner):
             pclouds.authorize(tx, pcloud, project_id, self._context)
         elif key in present and key.startswith(HOST_STATE) and text in (ENABLED, DISABLED):
             member = hosts.by_machine(tx, key.removeprefix(HOST_STATE))
-            assert member is not None, "the key is that of a host of the pcloud"
+            assert member is not None, "the key names a host of the pcloud"
             is_enabled = text == ENABLED
             hosts.set_state(tx, pcloud, member, self._context, is_enabled=is_enabled)
         else:
@@ -160,7 +160,7 @@ class PcloudAggregates(AggregateOwner):
 
     def remove_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
         pcloud, member = self._pcloud(tx, aggregate), hosts.by_row(tx, host.id)
-        assert member is not None, "a host of the aggregate is one of the pcloud"
+        assert member is not None, "a host of the aggregate is a host of the pcloud"
         hosts.release(tx, pcloud, member, self._context)
 
     def delete(self, tx: Tx, aggregate: Aggregate, now: datetime) -> None:
@@ -193,7 +193,7 @@ def _pcloud_metadata(
 
 
 def _refuse_changes(present: Mapping[str, str], changes: Mapping[str, str | None]) -> None:
-    """Raise :class:`Invalid` for the first key whose value differs from the current one."""
+    """Raise :class:`Invalid` for the first key whose value would change."""
     for key, text in sorted(changes.items()):
         if present.get(key) != text:
             raise Invalid(f"The key {key} is read-only.")

@@ -1,7 +1,9 @@
 """Define the names and metadata keys of aggregates of host flavors and pclouds. Check project ids.
 
-An aggregate's metadata has a key for each project that may use the pcloud. Source: the tables of
-keys in the seed *Whole Host Allocation*. ``aggregate_edits`` says what an edit of the keys means.
+An aggregate's metadata has a key for each project that may use the pcloud. ``aggregate_edits`` says
+what an edit of the keys means.
+
+Source: the tables of keys in the design *Whole Host Allocation*.
 
 Always true: a pcloud accepts only valid project ids whose key has no other meaning. With ``auth =
 "builtin"``, a pcloud accepts only existing projects.
@@ -21,7 +23,7 @@ DESCRIPTION, UNITS = "pcloud:description", "pcloud:units"
 ID, NAME, OWNER = "pcloud:id", "pcloud:name", "pcloud:owner"
 HOST, HOST_STATE = "pcloud:host:", "pcloud:host_state:"
 KEY_MAX = 255
-"""The maximum number of characters of a metadata key, and of a value."""
+"""The maximum number of characters of a metadata key, and also of a value."""
 NAMES = frozenset({TYPE, FLAVOR_ID, DESCRIPTION, UNITS, ID, NAME, OWNER})
 
 
@@ -34,13 +36,13 @@ def pcloud_name(uuid: str) -> str:
 
 
 def project_of(key: str) -> str | None:
-    """Return the id of the project that a key allows, or ``None`` for a key of another meaning."""
+    """Return the id of the project that a key allows, or ``None`` for any other key."""
     is_other = key in NAMES or key.startswith((HOST, HOST_STATE)) or key == PREFIX
     return None if is_other or not key.startswith(PREFIX) else key.removeprefix(PREFIX)
 
 
 def demand_project(project_id: str) -> None:
-    """Raise :class:`Invalid` for a project id that is malformed, or whose key is reserved."""
+    """Raise :class:`Invalid` if a project id is malformed, or if its key is reserved."""
     # "." and ".." have a meaning in paths. Text that could not be decoded contains U+FFFD.
     is_plain = project_id.strip() == project_id and project_id.isprintable()
     if (

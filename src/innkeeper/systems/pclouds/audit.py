@@ -1,7 +1,7 @@
 """Check and repair the invariants of pclouds and host flavors in the database.
 
-Unique and foreign keys ensure that a host is in at most one pool and one pcloud. These keys also
-ensure that a host of a pcloud is in a pool. Quotas and units are not checked, because a quota may
+Unique keys and foreign keys already ensure two invariants: a host is in at most one pool and one
+pcloud, and a host of a pcloud is in a pool. Quotas and units are not checked, because a quota may
 be lowered below its usage, and a host flavor's units may change.
 """
 
@@ -26,16 +26,16 @@ ROOM = "pclouds"
 WRONG_DEDICATION = Invariant(
     ROOM,
     "wrong-dedication",
-    "a host's row has the dedication that follows from its pool and pcloud",
+    "the dedication in a host's row matches the host's pool and pcloud",
     "Run `innkeeper audit --repair`. While the host is in a pcloud, there is no other way.",
     "writes the right dedication into the host's row",
 )
 STRAY_HOST = Invariant(
     ROOM,
     "stray-host",
-    "the aggregate of a host flavor or pcloud has exactly its hosts, also in Placement",
+    "a host flavor or pcloud and its aggregate have the same hosts, also in Placement",
     "Compare the aggregate with the hosts of the host flavor or pcloud.",
-    "adds the host to the aggregate, or removes it",
+    "adds the host to the aggregate, or removes the host",
 )
 ORPHAN = Invariant(
     ROOM,
@@ -116,7 +116,8 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
         if pcloud not in dedications.named(hints):
             where = "a host flavor's pool" if pcloud is None else f"pcloud {pcloud}"
             yield FOREIGN_SERVER.broken(
-                uuid, f"server {uuid} is on host {host} of {where}, but its hints do not name it"
+                uuid,
+                f"server {uuid} is on host {host} of {where}, which the server's hints do not name",
             )
 
 
@@ -174,7 +175,10 @@ def _described(paid: Paid) -> str:
 
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Write the dedications that follow from pools and pclouds into the hosts' rows."""
+    """Correct the dedications of hosts, which say which servers a host takes.
+
+    The correct dedication of a host depends on its pool and its pcloud.
+    """
     done = []
     for each in audit.dedicated(tx, keys):
         expected = _meant(each)
@@ -185,7 +189,7 @@ def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Correct the hosts in the aggregates of host flavors and pclouds."""
+    """Add missing hosts to the aggregates of host flavors and pclouds. Remove wrong hosts."""
     expected, present, mirrored = audit.memberships(tx)
     done = []
     for name, row in sorted(expected - present):
@@ -211,7 +215,7 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Apply the ratios of pclouds to their hosts, and restore other hosts' own ratios."""
+    """Set the ratios of pclouds on their hosts, and restore other hosts' own ratios."""
     # Each host is repaired once, even if it has several findings.
     names = dict.fromkeys(finding.key for finding in _of_ratios(tx, keys))
     for name in names:
@@ -249,4 +253,4 @@ REPAIRS = {
     WRONG_RUN.kind: pay_right,
 }
 AT_ONCE = {WRONG_RATIO.kind: ROLLED_OUT_AT_ONCE}
-"""The number of findings that one transaction repairs, for the kinds whose repair takes long."""
+"""The number of findings that one transaction repairs, by kind. Only slow repairs have a limit."""

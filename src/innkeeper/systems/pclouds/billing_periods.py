@@ -1,8 +1,8 @@
-"""List and add up billing periods. Projects pay for the time of whole hosts, used or unused.
+"""List and add up billing periods. Projects pay for whole hosts, used or unused.
 
 Always true: the owner of a pcloud pays for a host from the host's allocation to its release. The
-price is the host's number of units at the allocation. The price does not depend on the servers on
-the host.
+price is the number of units that the host had at the allocation. It does not depend on the servers
+on the host.
 """
 
 from __future__ import annotations

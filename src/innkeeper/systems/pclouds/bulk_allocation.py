@@ -1,11 +1,11 @@
 """Allocate several hosts in one request, with several transactions.
 
-Always true: a step allocates each of its hosts entirely or not at all. With a client token, every
-step stores which hosts have been allocated so far. If a client repeats the request, it continues
-with the remaining hosts. Two clients with the same token take turns. Failures are not stored,
-because a repeated request may find free hosts.
+Always true: each step is one transaction, and a host is allocated entirely or not at all. With a
+client token, every step stores the hosts that have been allocated so far. If a client repeats the
+request, the request continues with the remaining hosts. Two clients with the same token take turns.
+Failures are not stored, because a repeated request may find free hosts.
 
-May be false: a request without a token that is aborted has allocated no hosts.
+If a request has no token, it may have allocated some hosts when it is aborted.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ TAKEN_AT_ONCE = 10
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request for hosts with distinct names, with functions that format the results.
+    """A request for hosts with distinct names.
 
     ``digest`` is a hash, which is equal for equal requests. ``token`` is the client token, which
-    makes the request idempotent.
+    makes the request idempotent. ``show_hosts`` and ``show_failure`` format the results.
     """
 
     host_requests: Sequence[HostRequest]
@@ -43,9 +43,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class AllocationProgress:
-    """The allocated hosts and the failures so far, by host name, in the format of the response.
+    """The allocated hosts and the failures so far, by the requested name of the host.
 
-    ``refusal`` is the first failure.
+    The values have the format of the response. ``refusal`` is the first failure.
     """
 
     allocated: Mapping[str, Any] = field(default_factory=dict)
@@ -103,10 +103,10 @@ def go_on(
 
 
 def give_up(request: Request, so_far: AllocationProgress, refusal: Refusal) -> AllocationProgress:
-    """Return the progress, with all remaining hosts as failed. No more steps are possible.
+    """Return the progress, with all remaining hosts as failed.
 
     ``refusal`` is the reason: the pcloud has a new owner, the pcloud was deleted, or the database
-    does not respond.
+    does not respond. No step may follow.
     """
     failed = {each.name: request.show_failure(each, refusal) for each in so_far.remaining(request)}
     return replace(so_far, failed={**so_far.failed, **failed})
@@ -124,6 +124,6 @@ def _kept(tx: Tx, pcloud: Pcloud, request: Request) -> Mapping[str, Any] | None:
     answer = requests.answered(tx, pcloud, request.token, request.digest)
     if answer is None:
         return None
-    # An older release stored only the hosts, and no "names". Each stored host has its name.
+    # An older release stored no "names", but there each stored host contains its name.
     names = answer.get("names") or [each["name"] for each in answer["hosts"]]
     return dict(zip(names, answer["hosts"], strict=True))

@@ -1,4 +1,4 @@
-"""The data about the service and the caller that functions about pclouds need."""
+"""The settings, the caller and the time, as input for the functions about pclouds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from innkeeper.domain.slices import Dedicating
 class PcloudContext:
     """The settings, the caller, the present time, and the seed of random choices.
 
-    ``knows_projects`` means that this database contains all projects.
+    With ``knows_projects``, this database contains all projects.
     """
 
     settings: Dedicating
@@ -25,5 +25,5 @@ class PcloudContext:
 
     @property
     def seen_since(self) -> datetime:
-        """The earliest time of an agent's last heartbeat at which the agent still counts as up."""
+        """The time of the oldest heartbeat with which an agent still counts as up."""
         return self.now - timedelta(seconds=self.service_down_time_s)

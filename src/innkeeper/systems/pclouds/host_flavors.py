@@ -1,10 +1,10 @@
 """Manage host flavors and their pools of whole hosts.
 
-Source: the seed *Whole Host Allocation*, "Host Flavors".
+Source: the design *Whole Host Allocation*, "Host Flavors".
 
 Always true: only an empty, disabled host can join a pool. A host that joins is enabled, but servers
-are placed on the host only while it is in a pcloud. Only a host that is in no pcloud can leave its
-pool. A host that leaves is disabled.
+are placed on the host only while it is in a pcloud. A host of a pcloud cannot leave its pool. A
+host that leaves is disabled.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def get(tx: Tx, flavor_id: str) -> HostFlavor:
 def free_counts(
     tx: Tx, flavors: Sequence[HostFlavor], context: PcloudContext
 ) -> dict[int, dict[str, int]]:
-    """Return the number of hosts that can be allocated now.
+    """Return the number of hosts that can be allocated now, per host flavor and zone.
 
-    The result has the numbers by the flavor's row id and by availability zone.
+    The keys are the flavor's row id and the availability zone.
     """
     return host_flavors.free_counts(tx, [each.id for each in flavors], context.seen_since)
 
@@ -72,7 +72,7 @@ def create(
 def update(
     tx: Tx, flavor_id: str, description: str | None, units: int | None, now: datetime
 ) -> HostFlavor:
-    """Change a host flavor. Hosts keep the units that they were allocated with."""
+    """Change a host flavor. Allocated hosts keep their former number of units."""
     found = get(tx, flavor_id)
     host_flavors.change(
         tx,
@@ -102,7 +102,7 @@ def delete(tx: Tx, flavor_id: str) -> None:
 def pool(
     tx: Tx, flavor: HostFlavor, *, after: str | None = None, limit: int | None = None
 ) -> list[PoolHost]:
-    """Return a page of the hosts in a pool, free or allocated, after the host ``after``."""
+    """Return a page of the free and allocated hosts in a pool. The page begins after ``after``."""
     row = 0
     if after is not None:
         row = paging.marked(after, lambda: pooled(tx, flavor, after)).host_id
@@ -178,9 +178,9 @@ def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> Non
 def set_maintenance(
     tx: Tx, flavor: HostFlavor, hostname: str, reason: str | None, context: PcloudContext
 ) -> PoolHost:
-    """Put a host into maintenance for a reason that its pcloud's owner can read.
+    """Put a host into maintenance, or end its maintenance if ``reason`` is ``None``.
 
-    A host in maintenance takes no new servers. A ``reason`` of ``None`` ends the maintenance.
+    A host in maintenance takes no new servers. The owner of the host's pcloud can read the reason.
     """
     pooled_host = pooled(tx, flavor, hostname)
     if pooled_host.maintenance != reason:

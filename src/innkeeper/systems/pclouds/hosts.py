@@ -1,13 +1,13 @@
 """Allocate, enable, disable, replace and release hosts of pclouds.
 
-Source: the seed *Whole Host Allocation*, "Host Operations". In the seed, an allocation adds a host,
-checks that the host has no other owner, and otherwise removes it again. In this module, a
-constraint ensures that a host is in only one pcloud, and each operation is one transaction.
+Source: the design *Whole Host Allocation*, "Host Operations". The design adds a host first, and
+removes the host again if it has another owner. In this module, a constraint ensures that a host is
+in only one pcloud, and each operation is one transaction.
 
 Always true: a function that raises a refusal other than :class:`Overtaken` has written nothing.
-After :class:`Overtaken`, the caller must roll back. A new host of a pcloud is disabled. Exception:
-the pcloud's owner can request an enabled host. A host must be disabled and empty to leave its
-pcloud. No function of this module shows the name of a machine to a user.
+After :class:`Overtaken`, the caller must roll back. A new host of a pcloud is disabled, unless the
+pcloud's owner requests an enabled host. A host must be disabled and empty to leave its pcloud. No
+function of this module shows the name of a machine to a user.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LOG = structlog.get_logger("innkeeper.pclouds")
 NO_FREE_HOST = "no_free_host"
 RETIRED_MARK = "~"
 NAME_KEPT = 230
-"""The maximum length of the part of a name before an appended number."""
+"""A name is cut to this length before a number is appended."""
 SHOWN_CLASSES = ("DISK_GB", "MEMORY_MB", "VCPU")
 """The resource classes that owners of pclouds see. Flavors of servers request these classes."""
 
@@ -91,7 +91,10 @@ def by_row(tx: Tx, host_id: int) -> PcloudHost | None:
 
 
 def by_machine(tx: Tx, hostname: str) -> PcloudHost | None:
-    """Return the pcloud host on the machine with this name, or ``None``. For administrators."""
+    """Return the pcloud host on the machine with this name, or ``None``.
+
+    Only for administrators, because users must not know the names of machines.
+    """
     machine = compute_hosts.by_name_or_none(tx, hostname)
     return None if machine is None else by_row(tx, machine.id)
 
@@ -126,9 +129,9 @@ def allocate(
 ) -> PcloudHost:
     """Allocate a random free host of a flavor to a pcloud. ``turn`` varies the random choice.
 
-    Raises :class:`NotFound` for an unknown flavor. Raises :class:`AlreadyExists` for a name in use.
-    Raises :class:`QuotaExceeded`. Raises :class:`Conflict` (``no_free_host``) if no host is free.
-    Raises :class:`Unavailable` if some free hosts were tried, but none of them is empty.
+    Raises :class:`NotFound` for an unknown flavor. Raises :class:`AlreadyExists` if the name is in
+    use. Raises :class:`QuotaExceeded`. Raises :class:`Conflict` (``no_free_host``) if no host is
+    free. Raises :class:`Unavailable` if free hosts were tried, but none of them was empty.
     """
     _demand_name(tx, pcloud, host_request.name)
     flavor = host_flavors.get(tx, host_request.host_flavor)
@@ -175,7 +178,7 @@ def allocate_many(
 
 
 def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, context: PcloudContext) -> PcloudHost:
-    """Allocate a specific host under a generated name; for administrators.
+    """Allocate a specific host under a generated name. Only for administrators.
 
     Raises :class:`QuotaExceeded`. Raises :class:`Conflict` if the host is in no pool, is in a
     pcloud, is forced down, or is not empty.
@@ -207,15 +210,15 @@ def _demand_name(tx: Tx, pcloud: Pcloud, name: str) -> None:
 def _free_one(
     tx: Tx, flavor: HostFlavor, zone: str | None, context: PcloudContext, turn: int = 0
 ) -> Host:
-    """Try the free hosts of a flavor in a random order, and return the first empty host.
+    """Try free hosts of a flavor in a random order, and return the first host that is empty.
 
-    Raises :class:`Conflict` if no host is free, and :class:`Unavailable` if no host is empty among
-    those that were tried.
+    Raises :class:`Conflict` if no host is free. Raises :class:`Unavailable` if none of the hosts
+    that were tried is empty.
     """
     was_any_tried = False
     for each in _drawn(tx, flavor, zone, context, turn):
         host = compute_hosts.by_row(tx, each.host_id)
-        assert host is not None, "a host in a pool is not forgotten"
+        assert host is not None, "the row of a host in a pool is never deleted"
         reason = dedications.why_not_empty(tx, host)
         if reason is None:
             return host
@@ -223,7 +226,7 @@ def _free_one(
         # A free host should be empty, but administrators can place servers on it.
         LOG.warning("free_host_not_empty", host=host.name, reason=reason)
     if was_any_tried:
-        # The message has no number of hosts, because it could reveal the size of a small pool.
+        # The number of tried hosts is not shown, because it could reveal the size of a small pool.
         raise Unavailable(
             f"None of the hosts of host flavor {flavor.flavor_id} that were tried could be "
             "allocated. Try again, because other hosts may be free."
@@ -237,11 +240,10 @@ def _free_one(
 def _drawn(
     tx: Tx, flavor: HostFlavor, zone: str | None, context: PcloudContext, turn: int
 ) -> Iterator[PoolHost]:
-    """Yield free hosts in the order of their rows, beginning at a random row.
+    """Yield the free hosts of a flavor in the order of their rows, from a random row on.
 
     After the last row, the first row follows. The setting ``host_allocation_attempts`` limits the
-    number of hosts. Choosing the row takes the same time in any pool. However, the query skips
-    hosts that are not free. So the query may scan most of a pool with few free hosts.
+    number of hosts.
     """
     bounds = host_flavor_rows.bounds(tx, flavor.id)
     if bounds is None:
@@ -266,7 +268,7 @@ def _drawn(
 def set_state(
     tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext, *, is_enabled: bool
 ) -> PcloudHost:
-    """Enable or disable a host for new servers. Servers that are on the host stay."""
+    """Enable or disable a host for new servers. Servers that are on the host stay there."""
     if member.is_replaced and is_enabled:
         raise Conflict(f"Host {member.name} was replaced, and is released when it is empty.")
     if member.is_enabled != is_enabled:
@@ -280,7 +282,7 @@ def set_state(
 def rename(
     tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, context: PcloudContext
 ) -> PcloudHost:
-    """Rename a host. Raises :class:`AlreadyExists` if a host of its pcloud has the name."""
+    """Rename a host. Raises :class:`AlreadyExists` if another host of the pcloud has the name."""
     if name == member.name:
         return member
     _demand_name(tx, pcloud, name)
@@ -300,10 +302,12 @@ def _reloaded(tx: Tx, member: PcloudHost) -> PcloudHost:
 def replace(tx: Tx, pcloud: Pcloud, name: str, context: PcloudContext) -> PcloudHost:
     """Replace a broken host with a free host of the same flavor and zone.
 
-    The new host gets the name. The old host takes no new servers. The old host is not billed until
-    it works again (see :mod:`innkeeper.systems.pclouds.replaced`). The old host returns to its pool
-    as soon as it is empty. Raises :class:`Conflict` for a host that works. Exception: a working
-    host that is disabled and empty can be replaced. Also raises the errors of :func:`allocate`.
+    The new host gets the name. The old host takes no new servers, and returns to its pool as soon
+    as it is empty. It is not billed until it works again (see
+    :mod:`innkeeper.systems.pclouds.replaced`).
+
+    Raises :class:`Conflict` for a host that works, unless the host is disabled and empty. Also
+    raises the errors of :func:`allocate`.
     """
     old = get(tx, pcloud, name)
     if old.is_replaced:
@@ -327,7 +331,7 @@ def _demand_broken(tx: Tx, old: PcloudHost, context: PcloudContext) -> None:
         raise Conflict(f"Host {old.name} works and is enabled. Disable it first.")
     reason = members.why_not_empty(tx, members.host_of(tx, old.host_id))
     if reason is not None:
-        # The servers would keep running on a host that no project pays for.
+        # After a replacement, the servers would run on a host that no project pays for.
         raise Conflict(f"Host {old.name} works, and is not empty: {reason}.")
 
 
@@ -348,7 +352,7 @@ def _free_name(tx: Tx, pcloud: Pcloud, begin: str, mark: str) -> str:
 
 
 def free_name(tx: Tx, pcloud: Pcloud) -> str:
-    """Generate a name for a host. No host of the pcloud and no machine has this name."""
+    """Generate a host name that neither a host of the pcloud nor a machine has."""
     return _free_name(tx, pcloud, beginning_of_host_names(pcloud.name), AUTO_MARK)
 
 
@@ -359,7 +363,7 @@ def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext) 
     """Return a host to its pool.
 
     Raises :class:`Conflict` if the host is enabled or not empty. The generation of the host's
-    provider advances, so claims from earlier decisions are refused.
+    provider advances. Claims from earlier decisions are therefore refused.
     """
     if member.is_enabled:
         raise Conflict(f"Host {member.name} is enabled. Disable it first.")

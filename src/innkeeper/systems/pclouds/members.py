@@ -1,4 +1,4 @@
-"""Functions that are shared by all operations that add a host to a pcloud or remove it.
+"""Functions for all operations that add a host to a pcloud or remove a host from it.
 
 Always true: when a host joins or leaves a pcloud, the dedication and ratios in the host's row
 change in the same transaction. Decisions read only the host's row.
@@ -23,9 +23,9 @@ from innkeeper.systems.pclouds.context import PcloudContext
 
 
 def host_of(tx: Tx, host_id: int) -> Host:
-    """Return the machine of a pcloud's host."""
+    """Return the machine with this row id, which is a host of a pcloud."""
     found = hosts.by_row(tx, host_id)
-    assert found is not None, "a host in a pool is not forgotten"
+    assert found is not None, "the row of a host in a pool is never deleted"
     return found
 
 
@@ -39,7 +39,7 @@ def pcloud_of(tx: Tx, member: PcloudHost) -> Pcloud:
 
 
 def dedicate(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
-    """Write the current dedication of a pcloud's host into the machine's row."""
+    """Write to a host's row which pcloud the host is in, and whether the host takes servers."""
     present = pcloud_hosts.by_host(tx, member.host_id)
     assert present is not None, "it is in the pcloud"
     state = Dedication.OPEN if present.is_open else Dedication.CLOSED
@@ -79,7 +79,7 @@ def join(
 
 
 def begin_billing(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: datetime) -> None:
-    """Begin billing periods for some hosts of a pcloud. The pcloud's owner pays for them."""
+    """Begin billing periods for some hosts of a pcloud, at the expense of the pcloud's owner."""
     rows = [
         {
             "pcloud_uuid": pcloud.uuid,
@@ -96,7 +96,10 @@ def begin_billing(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: date
 
 
 def leave(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
-    """Remove an empty host from a pcloud. The host is free again, and gets the agent's ratios."""
+    """Remove an empty host from a pcloud.
+
+    The host is free again. Its ratios are those that its agent reports.
+    """
     host = host_of(tx, member.host_id)
     pcloud_hosts.end_billing(tx, [host.id], now)
     pcloud_hosts.remove(tx, host.id)

@@ -1,7 +1,7 @@
 """Resolve the markers of pages.
 
-Always true: the error is the same for a marker that does not exist and for a marker that the caller
-may not see. The text of the error comes from the Compute API.
+Always true: a marker that does not exist and a marker that the caller may not see lead to the same
+error. The text of the error comes from the Compute API.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ T = TypeVar("T")
 
 
 def marked(marker: str, find: Callable[[], T]) -> T:
-    """Return the object that ``find`` finds for a marker. Raises :class:`Invalid` for no object."""
+    """Return the object that ``find`` finds for a marker.
+
+    Raises :class:`Invalid` if ``find`` raises :class:`NotFound`.
+    """
     try:
         return find()
     except NotFound as error:

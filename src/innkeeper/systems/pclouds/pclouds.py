@@ -1,13 +1,16 @@
 """Manage pclouds, and the projects that may use them.
 
-Source: the seed *Whole Host Allocation*, from "Pclouds" on.
+Source: the design *Whole Host Allocation*, from "Pclouds" on.
 
-Always true: to a project that may not see a pcloud, the pcloud seems not to exist. The owner of a
-new pcloud may use the pcloud. An owner that gives up this right still owns the pcloud. The host
-table contains the projects that may use a pcloud, and the requests that the pcloud accepts. A
-change of these projects or requests adds change rows for the pcloud's hosts. A project's consent to
-automatic placement ends when the pcloud gets another owner, and when the project may no longer use
-the pcloud.
+Always true: if a project may not see a pcloud, the pcloud seems not to exist. The owner of a new
+pcloud may use the pcloud. An owner that gives up this right still owns the pcloud.
+
+The host table contains the projects that may use a pcloud, and the requests that the pcloud
+accepts. If these projects or requests change, the change feed gets rows for the pcloud's hosts, so
+that all processes read the hosts again.
+
+A project's consent to automatic placement ends when the pcloud gets another owner, and when the
+project may no longer use the pcloud.
 """
 
 from __future__ import annotations
@@ -46,10 +49,11 @@ by_aggregates = pclouds.by_aggregates
 FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
 """The fields of a pcloud that its owner may set."""
 LISTED_MAX = 5
-"""The number of servers of the caller's own project that an error message lists."""
+"""The maximum number of the caller's own servers that an error message lists."""
 OWN_CHOICES: Mapping[str, Any] = MappingProxyType({"is_automatic": False, "size": None})
-"""The values of these fields after a change of owner. With other values, the pcloud could take
-servers or add hosts at the new owner's expense, without the new owner's consent."""
+"""The fields that are reset when a pcloud gets another owner, with their new values. With other
+values, the pcloud could take servers or add hosts at the new owner's expense, without the new
+owner's consent."""
 
 
 def unknown(uuid: str) -> NotFound:
@@ -88,7 +92,7 @@ def page(
     if after is not None:
         row = paging.marked(after, lambda: _seen(tx, after, viewer)).id
     if viewer is not None and project_id not in (None, viewer):
-        # The viewer must not learn the owners of other projects' pclouds.
+        # The viewer must not learn which projects own other pclouds.
         return []
     return pclouds.page(tx, viewer=viewer, after=row, limit=limit, project_id=project_id, name=name)
 
@@ -108,10 +112,10 @@ def host_counts(tx: Tx, found: list[Pcloud]) -> dict[int, int]:
 def create(
     tx: Tx, uuid: str, project_id: str, facts: Mapping[str, Any], context: PcloudContext
 ) -> Pcloud:
-    """Create a pcloud without hosts. Its owner may use it.
+    """Create a pcloud without hosts. Its owner may place servers on it.
 
-    Raises :class:`Invalid` for an invalid project, :class:`NotFound` for an unknown host flavor in
-    its size policy, and :class:`QuotaExceeded`.
+    Raises :class:`Invalid` for an invalid project. Raises :class:`NotFound` if the size policy
+    names an unknown host flavor. Raises :class:`QuotaExceeded`.
     """
     _demand_owner(tx, project_id, context)
     _demand_size(tx, facts)
@@ -151,9 +155,9 @@ def update(
 ) -> Pcloud:
     """Change fields of a pcloud.
 
-    New ratios are applied to ``at_once`` hosts in this transaction. :func:`ratio_rollout.go_on`
-    applies them to the other hosts later, some in each transaction. With a lower ratio, a host may
-    be over capacity. Such a host keeps its servers, but takes no new servers.
+    New ratios are applied to ``at_once`` hosts in this transaction. Later,
+    :func:`ratio_rollout.go_on` applies the ratios to the other hosts, step by step. If a lower
+    ratio puts a host over capacity, the host keeps its servers, but takes no new servers.
     """
     assert facts.keys() <= FACTS, "an owner sets no other fields"
     changed = {key: value for key, value in facts.items() if getattr(pcloud, key) != value}
@@ -172,22 +176,22 @@ def update(
 
 
 def _add_changes(tx: Tx, pcloud: Pcloud, now: datetime) -> None:
-    # A change row for one host is not enough: this host might leave before other processes read the
-    # row.
+    # A change row for only one host is not enough, because this host might leave the pcloud before
+    # other processes read the row.
     changes.add_always_read(tx, pcloud_hosts.provider_ids(tx, pcloud.id), now)
 
 
 def delete(tx: Tx, pcloud: Pcloud, context: PcloudContext, *, is_forced: bool = False) -> None:
     """Delete a pcloud. Its actions and billing periods are kept.
 
-    Raises :class:`InUse` while the pcloud has hosts. Also raises :class:`InUse` while some shelved
-    servers could not be unshelved without the pcloud. With ``is_forced``, the pcloud is deleted in
-    spite of these servers. The servers keep their hints, and cannot be unshelved until their
-    project changes the hints.
+    Raises :class:`InUse` while the pcloud has hosts. Also raises :class:`InUse` if shelved servers
+    can be unshelved only on the pcloud. With ``is_forced``, the pcloud is deleted in spite of these
+    servers. The servers keep their hints, and cannot be unshelved until their projects change the
+    hints.
 
-    Transactions that write take turns. Suppose that another transaction shelves a server of the
-    pcloud at the same time. Then either this function counts the server, or the other transaction
-    finds no pcloud. See :func:`dedicated_hosts.stranded_by` for the exceptions.
+    Writing transactions take turns. So if another transaction shelves a server of the pcloud at the
+    same time, either this function counts the server, or the other transaction finds no pcloud. See
+    :func:`dedicated_hosts.stranded_by` for the exceptions.
     """
     count = pcloud_hosts.counts(tx, [pcloud.id]).get(pcloud.id, 0)
     if count:
@@ -220,7 +224,7 @@ def _why_kept(pcloud: Pcloud, stranded: Sequence[Stranded], project_id: str | No
 def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> Pcloud:
     """Transfer a pcloud to another project, which pays for its hosts from now on.
 
-    Raises :class:`QuotaExceeded` if the pcloud or its hosts exceed that project's quota. The
+    Raises :class:`QuotaExceeded` if the pcloud or its hosts exceed the quota of the new owner. The
     projects that may use the pcloud stay the same, but must accept automatic placement again. The
     fields in :data:`OWN_CHOICES` are reset. The stored responses of idempotent requests are
     deleted.
@@ -251,8 +255,7 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) ->
 def projects(tx: Tx, found: list[Pcloud]) -> dict[int, dict[str, bool]]:
     """Return the projects that may use these pclouds, by the pclouds' row ids.
 
-    For each pcloud, the result maps the ids of its projects to their consent: true if the project
-    accepts automatic placement.
+    The value of a project is True if the project has accepted automatic placement.
     """
     return pclouds.projects(tx, [each.id for each in found])
 
@@ -267,7 +270,7 @@ def _projects(tx: Tx, pcloud: Pcloud) -> dict[str, bool]:
 
 
 def authorize(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Allow a project to use a pcloud. This is idempotent."""
+    """Allow a project to use a pcloud. Nothing changes if the project is already allowed."""
     there = _projects(tx, pcloud)
     if project_id in there:
         return
@@ -281,7 +284,7 @@ def authorize(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -
 
 
 def drop(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Withdraw a project's right to use a pcloud. The project's servers on its hosts stay."""
+    """Withdraw a project's right to use a pcloud. The project's present servers stay."""
     if pclouds.remove_project(tx, pcloud.id, project_id):
         _add_changes(tx, pcloud, context.now)
         members.record(tx, pcloud, "drop", context, detail=project_id)
@@ -290,9 +293,9 @@ def drop(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> Non
 def accept(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
     """Record that a project accepts automatic placement on a pcloud.
 
-    From then on, requests of this project that name no pcloud may use hosts of this pcloud, as long
+    From then on, requests of this project that name no pcloud may use the pcloud's hosts, as long
     as the pcloud is automatic. The owner consents by making the pcloud automatic. Raises
-    :class:`NotFound` for a project that may not use the pcloud.
+    :class:`NotFound` if the project may not use the pcloud.
     """
     there = _demand_user(tx, pcloud, project_id)
     if project_id not in consenting(pcloud.project_id, there):
@@ -302,8 +305,8 @@ def accept(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> N
 def decline(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
     """Withdraw a project's consent to automatic placement. The project's present servers stay.
 
-    Raises :class:`NotFound` for a project that may not use the pcloud. Raises :class:`Conflict` for
-    the owner: the owner consents as long as the pcloud is automatic.
+    Raises :class:`NotFound` if the project may not use the pcloud. Raises :class:`Conflict` for the
+    owner, because the owner consents by making the pcloud automatic.
     """
     there = _demand_user(tx, pcloud, project_id)
     if project_id == pcloud.project_id:
@@ -335,20 +338,23 @@ def actions(
 ) -> list[PcloudAction]:
     """Return the actions on a pcloud, newest first.
 
-    With ``owner_id``, the result has only actions after which this project owned the pcloud.
+    With ``owner_id``, return only the actions from the time when this project owned the pcloud.
     """
     return pcloud_actions.page(tx, uuid, before=before, limit=limit, owner_id=owner_id)
 
 
 def last_action(tx: Tx, uuid: str) -> PcloudAction | None:
-    """Return the last action on a pcloud. For a deleted pcloud, this is the deletion."""
+    """Return the last action on a pcloud. The last action on a deleted pcloud is the deletion."""
     canonical = canonical_uuid(uuid)
     found = [] if canonical is None else actions(tx, canonical, limit=1)
     return found[0] if found else None
 
 
 def forget_old_actions(tx: Tx, context: PcloudContext) -> int:
-    """Delete some expired actions, but no billing periods. Return the number of deleted actions."""
+    """Delete some expired actions. Return the number of deleted actions.
+
+    Billing periods are kept.
+    """
     days = context.settings.pcloud_actions_kept_days
     if not days:
         return 0

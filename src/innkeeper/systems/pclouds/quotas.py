@@ -1,7 +1,7 @@
 """Read, set and check the quota of pcloud units, which whole hosts consume.
 
-Always true: the transaction that increases the usage counts it, and sees all earlier commits. If a
-project's limit is below its usage, the project keeps its units but gets no more.
+Always true: a transaction counts the usage before it increases the usage, and sees all earlier
+commits. If a project's limit is below its usage, the project keeps its units but gets no more.
 """
 
 from __future__ import annotations

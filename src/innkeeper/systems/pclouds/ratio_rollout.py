@@ -1,10 +1,10 @@
 """Apply a pcloud's ratios to its hosts in steps, because each transaction blocks other writers.
 
-Always true: a rollout changes hosts in the order of their rows, and stores the row that the rollout
-has reached. The hosts up to this row have the pcloud's new ratios. When no rollout is in progress,
-all hosts of the pcloud have the pcloud's ratios. A host gets these ratios when it joins the pcloud,
-and loses them when it leaves. The ratios are stored before the first step, and each step applies
-the stored ratios. So a rollout continues after a crash.
+Always true: a rollout changes hosts in the order of their rows, and stores the last row that it has
+changed. The hosts up to this row have the new ratios. When no rollout is in progress, all hosts of
+the pcloud have the pcloud's ratios. A host gets these ratios when it joins the pcloud, and loses
+them when it leaves. The ratios are stored before the first step, and each step applies the stored
+ratios. So a rollout continues after a crash.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from innkeeper.systems.pclouds import members
 from innkeeper.systems.pclouds.context import PcloudContext
 
 ROLLED_OUT_AT_ONCE = 20
-"""The number of hosts whose ratios one transaction changes. The transaction blocks all other
-writers."""
+"""The number of hosts whose ratios one transaction changes. More hosts would block other writers
+for longer."""
 BEGINNING = 0
-"""The position of a rollout that has not changed any host."""
+"""The stored position of a rollout that has not changed any host."""
 
 
 def begin(
@@ -31,7 +31,7 @@ def begin(
 ) -> None:
     """Begin a rollout, and apply the new ratios to the first hosts.
 
-    A rollout that is in progress begins again.
+    If a rollout is in progress, it begins again.
     """
     pclouds.roll_out(tx, pcloud.id, BEGINNING)
     go_on(tx, pcloud.uuid, context, at_once)

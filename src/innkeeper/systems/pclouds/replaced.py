@@ -4,8 +4,8 @@ A project that replaces a broken host pays only for the new host. The old host i
 it works again. Otherwise a project could replace hosts during maintenance, and keep the old hosts
 and their servers without paying.
 
-May be false: a project uses no more units than its quota. A host that works again is billed even if
-the usage then exceeds the quota. New allocations then fail until the usage is low enough.
+May be false: that a project uses no more units than its quota. A host that works again is billed
+even if the usage then exceeds the quota. New allocations then fail until the usage is low enough.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from innkeeper.systems.pclouds import host_flavors, members
 from innkeeper.systems.pclouds.context import PcloudContext
 
 LOOKED_AT_ONCE = 20
-"""The maximum number of hosts that one transaction releases, and the maximum number that it bills.
+"""One transaction releases at most this many hosts, and bills at most this many.
 
 The limit is low because the transaction blocks all other writers."""
 
 
 def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) -> int:
-    """Release some replaced hosts that are empty, and bill some that work again.
+    """Release some replaced hosts that are empty. Bill some replaced hosts that work again.
 
     Return the number of hosts that were released or billed.
     """
@@ -47,8 +47,8 @@ def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) ->
 def _release(tx: Tx, bare: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
     """Release some replaced hosts that have no servers. Return the number of released hosts.
 
-    The check begins at a random host. So all hosts are checked in the end, even if the first hosts
-    must wait for their agents.
+    The check begins at a random host. So every host is checked at some time, even if other hosts
+    cannot be released yet.
     """
     done = 0
     first = draw(context.seed, 0, len(bare)) if bare else 0
@@ -62,7 +62,7 @@ def _release(tx: Tx, bare: Sequence[PcloudHost], context: PcloudContext, at_once
 
 
 def _charge(tx: Tx, back: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
-    # The units of the old host's allocation now count for the replacement. So the old host gets
+    # The replacement has taken over the units of the old host's allocation. So the old host gets
     # the current units of its flavor.
     units = {name: host_flavors.get(tx, name).units for name in {e.flavor_id for e in back}}
     some = [each for each in back if units[each.flavor_id]][:at_once]

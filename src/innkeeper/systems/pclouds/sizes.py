@@ -2,12 +2,14 @@
 
 Always true: each transaction adds or releases one host of one pcloud. So a pcloud that cannot grow
 does not delay other pclouds. A released host has been empty for the time that the policy requires.
+
 Growing and shrinking do not undo each other, because both use the same test for full hosts. A
 pcloud grows only if all hosts are full, and a new host is not full. A host is released only if
 another host is not full.
 
-May be false: a pcloud has as many hosts as its policy requires. There may be no more free hosts, or
-the quota may be used up. If a pcloud cannot grow, this is recorded once, and growing is retried.
+May be false: that a pcloud has as many hosts as its policy requires. There may be no free hosts, or
+the quota may be used up. If a pcloud cannot grow, the failure is recorded once, and growing is
+retried.
 """
 
 from __future__ import annotations
@@ -58,11 +60,9 @@ def keep(tx: Tx, uuid: str, context: PcloudContext) -> int:
 
 
 def _is_usable(member: PcloudHost, context: PcloudContext, patience_s: float) -> bool:
-    """Return True if a host takes servers.
+    """Return True if a host takes servers: it is enabled, and its agent is alive.
 
-    The host must be enabled, and its agent must have sent a recent heartbeat.
-
-    ``patience_s`` is the maximum age of the heartbeat in seconds.
+    ``patience_s`` is the maximum age of the agent's last heartbeat in seconds.
     """
     is_up = member.is_up(context.now, patience_s)
     return member.is_open and is_up and not member.is_disabled

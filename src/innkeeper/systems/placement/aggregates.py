@@ -25,7 +25,7 @@ class ProviderAggregates(NamedTuple):
 
 
 def of_provider(tx: Tx, uuid: str) -> ProviderAggregates:
-    """Return the aggregates of a provider, in the order in which it joined them."""
+    """Return the aggregates of a provider, in the order in which the provider joined them."""
     provider = providers.get(tx, uuid)
     return ProviderAggregates(
         provider.generation, [*provider_details.aggregates_of(tx, provider.id)]
@@ -35,12 +35,14 @@ def of_provider(tx: Tx, uuid: str) -> ProviderAggregates:
 def replace(
     tx: Tx, uuid: str, seen: int | None, requested: Collection[str], now: datetime
 ) -> ProviderAggregates:
-    """Replace the aggregates of a provider with ``requested``, and return them in that order.
+    """Set the aggregates of a provider to ``requested``.
 
-    Aggregates that the provider stays in keep their positions in its list, and new aggregates
-    follow them. ``seen`` is the generation that the client knows. The provider's generation
-    advances even if nothing changes. Older clients send no generation: ``seen`` is then ``None``,
-    and the provider's generation does not advance.
+    The returned aggregates are in the order of ``requested``. Later reads list the kept aggregates
+    first, in their former order, and then the new aggregates.
+
+    ``seen`` is the provider's generation as the client knows it. If ``seen`` is ``None``, the
+    generation is neither checked nor advanced. Otherwise the generation advances even if nothing
+    changes. Raises :class:`ConcurrentUpdate` if ``seen`` is not the provider's generation.
     """
     provider = providers.get(tx, uuid)
     after = dict.fromkeys(canonical_uuid(each) or each for each in requested)
@@ -83,7 +85,7 @@ def leave(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
 
 
 def join_all(tx: Tx, ids: Collection[ProviderId], aggregate: str, now: datetime) -> None:
-    """Add providers to an aggregate, with a fixed number of statements. See :func:`join`."""
+    """Add providers to an aggregate, like :func:`join`, with a fixed number of statements."""
     before = provider_details.aggregates_of_all(tx, ids)
     new = {each: _after(has, [aggregate]) for each, has in before.items() if aggregate not in has}
     providers.advance_all(tx, new, now)
@@ -92,7 +94,7 @@ def join_all(tx: Tx, ids: Collection[ProviderId], aggregate: str, now: datetime)
 
 
 def leave_all(tx: Tx, ids: Collection[ProviderId], aggregate: str, now: datetime) -> None:
-    """Remove providers from an aggregate, with a fixed number of statements. See :func:`leave`."""
+    """Remove providers from an aggregate, like :func:`leave`, with a fixed number of statements."""
     before = provider_details.aggregates_of_all(tx, ids)
     members = [each for each, has in before.items() if aggregate in has]
     providers.advance_all(tx, members, now)
@@ -100,6 +102,6 @@ def leave_all(tx: Tx, ids: Collection[ProviderId], aggregate: str, now: datetime
 
 
 def _after(before: Mapping[str, int], joined: Collection[str]) -> dict[str, int]:
-    """Return the positions of the aggregates ``joined``, which follow those in ``before``."""
+    """Return positions for the aggregates ``joined``, after all positions in ``before``."""
     first = max(before.values(), default=0) + 1
     return {uuid: position for position, uuid in enumerate(joined, first)}

@@ -28,7 +28,8 @@ from innkeeper.systems.placement import claims
 from innkeeper.systems.placement import providers as provider_rules
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
-"""The project and user of a consumer, if the client's microversion has no project and user."""
+"""The project and user that are stored for a new consumer if the client sends neither. Old
+microversions of the API have no such fields."""
 CONSUMER_TYPE = re.compile(r"[A-Z0-9_]{1,255}")
 
 
@@ -36,9 +37,9 @@ CONSUMER_TYPE = re.compile(r"[A-Z0-9_]{1,255}")
 class AllocationUpdate:
     """The allocations that a client sets for one consumer: amounts by provider and class.
 
-    ``seen`` is the generation of the consumer that the client knows, or ``None`` for a new
-    consumer. With ``asks_no_generation``, any generation is accepted. A project, user or type of
-    ``None`` leaves the stored value unchanged.
+    ``seen`` is the consumer's generation as the client knows it, or ``None`` for a new consumer.
+    With ``asks_no_generation``, any generation is accepted. If the project, user or type is
+    ``None``, the stored value does not change.
     """
 
     consumer: str
@@ -58,7 +59,7 @@ class ConsumerAllocations(NamedTuple):
 
 
 class ProviderAllocations(NamedTuple):
-    """The allocations of one provider and their consumers, at one generation."""
+    """The allocations and consumers of one provider, at one generation of the provider."""
 
     generation: Generation
     consumers: Mapping[ConsumerUuid, Consumer]
@@ -86,17 +87,17 @@ def of_provider(tx: Tx, uuid: str) -> ProviderAllocations:
 
 
 class AllocationUpdates(NamedTuple):
-    """The updates of one request. All updates are written, or no update."""
+    """The updates of one request. Either all updates are written, or none."""
 
     all: Sequence[AllocationUpdate]
     now: datetime
 
 
 def write(tx: Tx, updates: Sequence[AllocationUpdate], now: datetime) -> None:
-    """Write all updates, or no update.
+    """Write all updates, or none.
 
-    Raises :class:`Invalid` for an unknown provider or class. Raises :class:`ConcurrentUpdate` for a
-    consumer at another generation. Also raises the errors of :func:`claims.replace`.
+    Raises :class:`Invalid` for an unknown provider or class. Raises :class:`ConcurrentUpdate` if a
+    consumer's generation is not the expected one. Also raises the errors of :func:`claims.replace`.
     """
     (refusal,) = write_together(tx, [AllocationUpdates(updates, now)])
     if refusal is not None:
@@ -106,9 +107,9 @@ def write(tx: Tx, updates: Sequence[AllocationUpdate], now: datetime) -> None:
 def write_together(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusal | None]:
     """Write the updates of many requests.
 
-    All updates of one request are written, or no update of this request. The result has one item
-    per request: the request's error, or ``None``. The result is the same as if :func:`write` were
-    called for one request after the other.
+    Each request is written completely, or refused completely. The result has one item per request:
+    the request's error, or ``None``. The effect is the same as calling :func:`write` for each
+    request in turn.
     """
     outcomes: list[Refusal | None] = [None] * len(requests)
     start = 0
@@ -122,9 +123,9 @@ def write_together(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusa
 def _end_of_turn(requests: Sequence[AllocationUpdates], start: int) -> int:
     """Return the index of the first request that must wait until earlier requests are written.
 
-    This is the first request that names a consumer of an earlier request. If the earlier request
-    succeeds, the consumer's allocations and generation change. Later requests must also wait,
-    because the free capacity for these requests depends on both earlier requests.
+    A request must wait if it shares a consumer with an earlier request, which may change the
+    consumer's allocations and generation. All later requests must wait too, because their free
+    capacity depends on the waiting request.
     """
     named: set[str | None] = set()
     for index in range(start, len(requests)):
@@ -153,7 +154,7 @@ def _write_turn(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusal |
 
 
 class _Known(NamedTuple):
-    """The consumers, providers and classes that some updates name."""
+    """The consumers, providers and classes that a list of updates names."""
 
     consumers: Mapping[ConsumerUuid, Consumer]
     provider_ids: Mapping[ProviderUuid, ProviderId]
@@ -172,7 +173,7 @@ def _look_up(tx: Tx, updates: Sequence[AllocationUpdate]) -> _Known:
 
 
 def _claims(known: _Known, updates: Sequence[AllocationUpdate]) -> list[ConsumerClaim]:
-    """Convert updates into claims, which contain row ids and generations."""
+    """Convert updates into claims, which use row ids instead of uuids and names."""
     uuids = [consumer_uuid(update.consumer) for update in updates]
     if len(set(uuids)) < len(uuids):
         raise Invalid("The same consumer is named twice.")
@@ -221,7 +222,7 @@ def _compare(uuid: ConsumerUuid, present: Consumer | None, update: AllocationUpd
 
 
 def _provider_ids(known: _Known, updates: Iterable[AllocationUpdate]) -> dict[str, ProviderId]:
-    """Return the row id of each provider, by the text that names the provider."""
+    """Return the row ids of all named providers, by the uuid as the client wrote it."""
     canonical: dict[str, ProviderUuid] = {}
     for update in updates:
         for text in update.resources:

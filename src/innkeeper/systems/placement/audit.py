@@ -18,7 +18,7 @@ OVER_CAPACITY = Invariant(
 NO_INVENTORY = Invariant(
     ROOM,
     "no-inventory",
-    "every allocation is of a class that its provider has",
+    "every allocation has an inventory of its class on its provider",
     "Restore the inventory, or delete the allocations if the consumer no longer exists.",
 )
 NO_CONSUMER = Invariant(
@@ -26,7 +26,7 @@ NO_CONSUMER = Invariant(
     "no-consumer",
     "every allocation belongs to an existing consumer",
     "Delete the allocations if their owner is unknown.",
-    "creates the consumer, in the project of its server or migration if there is one",
+    "creates the consumer in the project of its server or migration, if either exists",
 )
 IDLE_CONSUMER = Invariant(
     ROOM,

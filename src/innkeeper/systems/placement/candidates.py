@@ -2,7 +2,7 @@
 
 Always true: a search sees every write that was acknowledged before the search began.
 
-May be false: a candidate can still be claimed. Only the claim checks the capacity again.
+May be false: that a candidate still has free capacity. Only the claim checks the capacity again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CandidateSearcher:
         """Return the provider table as ``tx`` sees it. The table is valid until the next call.
 
         Raises :class:`Invalid` if ``query`` names an unknown class or trait. An unknown aggregate
-        or tree is not an error: no provider is in it.
+        or tree is allowed, and matches no provider.
         """
         _must_be_known(tx, query)
         return self._follower.catch_up(tx)
@@ -44,8 +44,8 @@ class CandidateSearcher:
     ) -> FoundCandidates:
         """Return the candidates that are found before ``goes_on`` stops the search.
 
-        If the settings say so, the result is shuffled with ``seed``. No transaction is needed,
-        because the table does not change during the search.
+        If the setting ``randomize_allocation_candidates`` is on, ``seed`` determines the random
+        order. No transaction is needed, because the table does not change during the search.
         """
         shuffle = Shuffler(seed) if self._placing.randomize_allocation_candidates else None
         return finding.find(table, query, self._placing, shuffle, goes_on)

@@ -1,13 +1,12 @@
 """Check and commit claims. No other module changes allocations.
 
-A caller with a host table checks the capacity itself, and passes the claims to
-:func:`commit_together`. Any other caller uses :func:`replace`, or :func:`replace_together` for many
-clients at once. :func:`replace` and :func:`replace_together` read the providers, check the
+A caller with a host table (a copy of the hosts in memory) checks the capacity itself, and passes
+the claims to :func:`commit_together`. Any other caller uses :func:`replace`, or
+:func:`replace_together` for many clients at once. These two functions read the providers, check the
 capacity, and commit.
 
-Generations protect the check: if a provider has advanced since the check, the claim is refused. A
-caller with a host table then retries in the same transaction. Any other caller retries in a new
-transaction.
+If a provider's generation has advanced since the check, the commit refuses the claim. A caller with
+a host table then retries in the same transaction. Any other caller retries in a new transaction.
 
 Always true after every commit: the allocations of each provider and class add up to at most the
 capacity. Exception: an operator may have shrunk the inventory below the existing allocations.
@@ -34,11 +33,11 @@ release = claims.release
 
 
 def replace(tx: Tx, requested: Sequence[ConsumerClaim], now: datetime) -> None:
-    """Replace the allocations of all these consumers, or of no consumer.
+    """Replace the allocations of all these consumers, or of none of them.
 
     The check ignores the present allocations of these consumers, so amounts can move between them.
     Raises :class:`CapacityExceeded` for amounts that do not fit. Raises :class:`ConcurrentUpdate`
-    for a consumer at another generation. Raises :class:`Overtaken` if another writer was faster.
+    if a consumer's generation has changed. Raises :class:`Overtaken` if another writer was faster.
     The caller must then roll back and retry in a new transaction.
     """
     (refusal,) = _replace_together(tx, [requested], now, are_read_here=False)
@@ -51,10 +50,10 @@ def replace_together(
 ) -> list[Refusal | None]:
     """Replace the allocations of many groups of consumers.
 
-    A refused group does not affect the others. The result has one item per group: the group's
-    error, or ``None``. The result is the same as if :func:`replace` were called for one group after
-    the other. A consumer must not be in two groups. The caller must have read the generations of
-    all consumers in this transaction.
+    Each group is replaced completely, or refused completely. The result has one item per group: the
+    group's error, or ``None``. The effect is the same as calling :func:`replace` for each group in
+    turn. A consumer must not be in two groups. The caller must have read the generations of all
+    consumers in this transaction.
     """
     return _replace_together(tx, groups, now, are_read_here=True)
 
@@ -62,7 +61,7 @@ def replace_together(
 def _replace_together(
     tx: Tx, groups: Sequence[Sequence[ConsumerClaim]], now: datetime, *, are_read_here: bool
 ) -> list[Refusal | None]:
-    # A new consumer should have no allocations. If a new consumer has allocations, the commit
+    # The allocations of new consumers are not read. If a new consumer has allocations, the commit
     # fails.
     held = _held(tx, [each.uuid for group in groups for each in group if each.seen is not None])
     touched = [_touched(group, held) for group in groups]
@@ -109,7 +108,7 @@ def _touched(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums]) 
 
 
 class _ProviderState:
-    """The usage and generations of providers after the groups that were accepted so far."""
+    """The usage and generations of providers, including the groups accepted so far."""
 
     def __init__(self, views: Mapping[ProviderId, ProviderView]) -> None:
         self._used = {pid: dict(view.used) for pid, view in views.items()}
@@ -131,7 +130,7 @@ class _ProviderState:
     def take(
         self, group: Sequence[ConsumerClaim], released: Sums, touched: Iterable[ProviderId]
     ) -> None:
-        """Add an accepted group: the amounts ``released``, and then the amounts claimed."""
+        """Add an accepted group: free the amounts ``released``, and use the amounts claimed."""
         for provider_id in touched:
             self._moves[provider_id] = self._moves.get(provider_id, 0) + 1
         for (provider_id, class_id), freed in released.items():
@@ -160,9 +159,8 @@ def find_misfit(
 ) -> Misfit | None:
     """Return the first amount that does not fit, or ``None`` if all amounts fit together.
 
-    ``held`` are the amounts that the consumers release in the same write. A provider may be over
-    capacity because its inventory shrank. Such a provider still accepts writes that do not increase
-    its usage.
+    ``held`` has the amounts that the consumers release in the same write. If an inventory has
+    shrunk below its usage, a write still fits if it does not increase the usage.
     """
     sums: dict[tuple[ProviderId, ClassId], int] = {}
     for each in requested:
@@ -203,7 +201,7 @@ def _unit_violation(view: ProviderView, class_id: ClassId, amount: int) -> str |
 
 
 def _message(tx: Tx, misfit: Misfit) -> str:
-    # The name is looked up only for the message, because most claims fit.
+    # The class name is looked up only here, because most claims fit and need no message.
     name = names.name_of(tx, NameKind.CLASS, misfit.class_id)
     subject = f"'{name}' on resource provider '{misfit.view.uuid}'"
     if misfit.reason == NO_INVENTORY:

@@ -54,7 +54,7 @@ def rename(tx: Tx, name: str, new_name: str, now: datetime) -> NamedThing:
     if new_name != name and names.by_name(tx, NameKind.CLASS, new_name) is not None:
         raise Conflict(f"Resource class already exists: {new_name}")
     names.rename(tx, NameKind.CLASS, found.id, new_name, now)
-    # The tables of processes contain the names of classes, so they must read the providers again.
+    # Every process keeps class names in its tables, so it must read the providers again.
     changes.add_always_read(tx, names.users(tx, NameKind.CLASS, found.id), now)
     return get(tx, new_name)
 

@@ -1,4 +1,4 @@
-"""Prune the change feed: the table from which processes learn which providers changed."""
+"""Prune the change feed, the table that tells processes which providers have changed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from innkeeper.store import changes
 from innkeeper.store.transactions import Tx
 
 KEPT = timedelta(hours=1)
-"""How long a change is kept. A process that has not read the feed for longer reloads its whole
-table. The reload takes a few seconds."""
+"""How long changes are kept. A process that reads the feed too late reloads its whole table, which
+takes a few seconds."""
 KEPT_MAX = 1_000_000
-"""How many changes are kept. Reloading a whole table is faster than applying more changes."""
+"""The maximum number of changes kept. Above this number, reloading a whole table is faster."""
 
 
 def prune(tx: Tx, now: datetime) -> int:
-    """Delete old changes, and the oldest changes above the limit.
+    """Delete changes older than :data:`KEPT`, and the oldest changes above :data:`KEPT_MAX`.
 
     Return the number of deleted changes.
     """

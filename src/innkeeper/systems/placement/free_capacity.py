@@ -12,7 +12,11 @@ from innkeeper.store.transactions import Tx
 
 
 class Figures(NamedTuple):
-    """The total without the reserved amount, the capacity, and the usage of one class."""
+    """The amounts of one class on a provider.
+
+    ``total`` excludes the reserved amount. ``capacity`` is ``total`` times the allocation ratio,
+    rounded down.
+    """
 
     total: int
     capacity: int
@@ -52,12 +56,12 @@ def without_room(
     least: Mapping[str, int],
     neighbours: Collection[ProviderId] = (),
 ) -> set[ProviderId]:
-    """Return the subset of ``providers`` that are too full for another server.
+    """Return the ``providers`` that have no room for another server.
 
-    For each class, the assumed need of another server is the maximum of two amounts: the amount in
+    For each class, the next server is assumed to need the larger of two amounts: the amount in
     ``least``, and the largest amount that a server on ``providers`` or ``neighbours`` uses. A
-    provider is too full if its free capacity of a class is smaller than this need. Classes that a
-    provider borrows from pools do not count. A provider without allocations is never too full.
+    provider has no room if its free capacity of a class is smaller than this need. Only classes in
+    the provider's own inventory count. A provider without allocations always has room.
 
     The number of queries does not depend on the number of providers or servers.
     """

@@ -1,8 +1,8 @@
 """Read and write the inventories of providers, by resource class.
 
 Always true: every write advances the provider's generation, even a write that changes nothing. A
-class with allocations is never removed, but its inventory may shrink below its usage. A pcloud may
-set allocation ratios on its hosts. A write that would change such a ratio raises :class:`Conflict`.
+class with allocations is never removed, but the inventory may shrink below the usage. If a pcloud
+has set an allocation ratio on a host, a write that would change the ratio raises :class:`Conflict`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def listing(tx: Tx, uuid: str) -> ProviderInventories:
 
 
 def get(tx: Tx, uuid: str, class_name: str) -> ProviderInventories:
-    """Return a provider's inventories, reduced to the inventory of one class.
+    """Return a provider's inventory of one class.
 
-    Raises :class:`NotFound`.
+    Raises :class:`NotFound` if the provider or the inventory does not exist.
     """
     whole = listing(tx, uuid)
     for line in whole.lines:
@@ -160,7 +160,11 @@ def replace(
 
 
 def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
-    """Remove a provider's inventory of a class. Raises :class:`InUse` while allocations use it."""
+    """Remove a provider's inventory of a class.
+
+    Raises :class:`NotFound` if there is no such inventory. Raises :class:`InUse` while allocations
+    use the inventory.
+    """
     provider = providers.get(tx, uuid)
     found = [line for line in _lines(tx, provider) if line.class_name == class_name]
     if not found:
@@ -220,8 +224,8 @@ def must_have_capacity(
 ) -> None:
     """Raise :class:`Invalid` for an inventory with a negative capacity.
 
-    With ``leaves_some``, a capacity of less than one unit also raises :class:`Invalid`. ``prefix``
-    begins the message.
+    With ``leaves_some``, a capacity of less than one unit also raises :class:`Invalid`. The message
+    begins with ``prefix``.
     """
     least = 1 if leaves_some else 0
     than = "than or equal to" if leaves_some else "than"
@@ -249,7 +253,7 @@ def held(
     code: str = IN_USE,
     prefix: str = UPDATE_CONFLICT,
 ) -> InUse:
-    """Return the error for the removal of inventories that have allocations."""
+    """Return the error for removing inventories of classes that have allocations."""
     return InUse(
         f"{prefix}Inventory for '{', '.join(class_names)}' on resource provider '{uuid}' in use.",
         code=code,

@@ -1,7 +1,7 @@
 """Add and remove inventories of one class on many providers, with few statements.
 
-Always true: a write advances the generations of the providers that it changes. The providers have
-no servers, so no ratios are set on them.
+Always true: a write advances the generations of the providers that it changes. The providers are
+not hosts, so no pcloud sets ratios on them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from innkeeper.systems.placement import providers
 
 
 def known(tx: Tx, uuids: Collection[str]) -> set[str]:
-    """Return those of these uuids that belong to providers."""
+    """Return the uuids that belong to existing providers."""
     return set(_ids(tx, uuids))
 
 
 def add(tx: Tx, class_name: str, wanted: Mapping[str, Inventory], now: datetime) -> None:
-    """Give providers, named by uuid, an inventory of a class.
+    """Add or replace inventories of a class. ``wanted`` has the inventories by provider uuid.
 
-    The providers and the class must exist. An existing inventory of the class is replaced.
+    The providers and the class must exist.
     """
     if not wanted:
         return
@@ -43,8 +43,8 @@ def remove_unused(
 ) -> set[str]:
     """Remove the inventories of a class from providers without allocations of this class.
 
-    At most ``most`` inventories are removed. Returns the uuids of the providers that still have
-    such an inventory. Unknown uuids are skipped.
+    At most ``most`` inventories are removed. Return the uuids of the providers that still have an
+    inventory of the class. Unknown uuids are skipped.
     """
     ids = _ids(tx, uuids)
     class_id = names.class_ids(tx, [class_name]).get(class_name)

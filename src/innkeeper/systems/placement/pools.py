@@ -1,9 +1,9 @@
 """Find the pools that serve a host, and the pools that hosts depend on.
 
-A pool is a provider that shares its inventory with the hosts of its aggregates.
-
-Source: the seed *Resource Providers*, whose first example is a shared storage pool. See
+A pool is a provider that shares its inventory with the hosts of its aggregates. See
 :mod:`innkeeper.domain.placement` for the rules.
+
+Source: the design *Resource Providers*, whose first example is a shared storage pool.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def serving(tx: Tx, hosts: Collection[ProviderId]) -> dict[ProviderId, list[Prov
 
 
 def serves(tx: Tx, pool: ProviderId, host: ProviderId) -> bool:
-    """Return True if a provider is a pool that serves this host."""
+    """Return True if the provider ``pool`` is a pool that serves this host."""
     if not pools.uuids(tx, [pool]):
         return False
     lent = {aggregate for _, aggregate in capacity.aggregate_rows(tx, [pool])}
@@ -51,5 +51,5 @@ def hosts_served(tx: Tx, pool: ProviderId, limit: int) -> list[ProviderId]:
 
 
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
-    """Return the pools that serve at least one host without its own capacity of this class."""
+    """Return the pools that serve at least one host that has no inventory of this class."""
     return pools.depended_on(tx, class_id)

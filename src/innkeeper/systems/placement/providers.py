@@ -1,8 +1,8 @@
 """Find, create, rename, move and delete resource providers.
 
-Always true: providers form trees without cycles, and each provider's row names its root. A new name
-or parent does not affect a provider's capacity. So such a write advances no generation. It only
-adds a change row for the provider.
+Always true: providers form trees without cycles, and each provider's row names its root. Renaming
+or moving a provider does not advance its generation, because its capacity stays the same. The write
+only adds a row to the change feed, the table that tells processes which providers have changed.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def advance(tx: Tx, provider: Provider, now: datetime) -> Generation:
 
     The caller has read the provider in this transaction.
 
-    Raises :class:`Overtaken` if another writer has advanced the generation since this read. The
-    caller must then roll back everything that this transaction wrote.
+    Raises :class:`Overtaken` if another writer has advanced the generation since the caller's read.
+    The caller must then roll back everything that this transaction wrote.
     """
     try:
         moved = claims.advance(tx, {provider.id: provider.generation}, now)
@@ -64,9 +64,9 @@ def advance(tx: Tx, provider: Provider, now: datetime) -> Generation:
 
 
 def advance_all(tx: Tx, ids: Collection[ProviderId], now: datetime) -> None:
-    """Advance the generations of these providers, without a check of the present generations.
+    """Advance the generations of these providers, whatever the present generations are.
 
-    Raises :class:`Overtaken` if another writer advances one of them at the same time.
+    Raises :class:`Overtaken` if another writer advances one of the generations at the same time.
     """
     seen = {
         ProviderId(provider_id): Generation(generation)
@@ -81,7 +81,7 @@ def advance_all(tx: Tx, ids: Collection[ProviderId], now: datetime) -> None:
 def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
     """Return all providers that match. Raises :class:`Invalid` for an unknown class or trait.
 
-    An unknown aggregate or tree is not an error, but has no providers.
+    An unknown aggregate or tree is allowed, and matches no provider.
     """
     class_ids = names.class_ids(tx, query.resources.keys())
     for name in query.resources:
@@ -102,10 +102,10 @@ def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
 def create(
     tx: Tx, uuid: str, name: str, parent_uuid: str | None, *, can_host: bool = False, now: datetime
 ) -> Provider:
-    """Create a provider without inventories. With ``can_host``, the provider can hold servers.
+    """Create a provider without inventories. With ``can_host``, servers can run on the provider.
 
-    Raises :class:`AlreadyExists` for a uuid or name in use. Raises :class:`Invalid` for an unknown
-    parent.
+    Raises :class:`AlreadyExists` if the uuid or the name is in use. Raises :class:`Invalid` for an
+    unknown parent.
     """
     canonical = ProviderUuid(canonical_uuid(uuid) or uuid)
     prefix = f'Unable to create resource provider "{name}", {canonical}'
@@ -163,10 +163,11 @@ def rename(tx: Tx, uuid: str, name: str, now: datetime) -> Provider:
 def hang(
     tx: Tx, uuid: str, parent_uuid: str | None, now: datetime, *, only_roots: bool = False
 ) -> Provider:
-    """Move a provider and its subtree below another parent. Without a parent, make it a root.
+    """Move a provider and its subtree below another parent.
 
-    Raises :class:`Invalid` for an unknown parent, and for a parent within the subtree. With
-    ``only_roots``, also raises :class:`Invalid` for a provider that already has a parent.
+    If ``parent_uuid`` is ``None``, the provider becomes a root. Raises :class:`Invalid` if the
+    parent is unknown or in the subtree. With ``only_roots``, also raises :class:`Invalid` if the
+    provider already has a parent.
     """
     provider = get(tx, uuid)
     prefix = f"Unable to save resource provider {provider.uuid}"
@@ -182,7 +183,8 @@ def hang(
     if parent is not None and parent.id in subtree:
         raise Invalid(f"{refusal}: creating loop in the provider tree is not allowed.")
     parent_id, root_id = (None, None) if parent is None else (parent.id, _root_id(tx, parent))
-    # The former tree of the provider changes too, because providers of a tree share aggregates.
+    # The tree that the provider leaves changes too, because the providers of a tree share
+    # aggregates.
     changed = {*subtree, _root_id(tx, provider)}
     providers.move(tx, subtree, parent_id, root_id, now)
     changes.add_always_read(tx, sorted(changed), now)
@@ -204,7 +206,7 @@ def delete(tx: Tx, uuid: str, now: datetime) -> None:
     """Delete a provider with its inventories, its traits and its memberships in aggregates.
 
     Raises :class:`InUse` while the provider has children or allocations, or while a host or a
-    server is bound to it.
+    server is bound to the provider.
     """
     canonical = canonical_uuid(uuid)
     provider = None if canonical is None else providers.by_uuid(tx, ProviderUuid(canonical))

@@ -21,14 +21,14 @@ from innkeeper.systems.placement import providers
 
 
 class Ratio(NamedTuple):
-    """The allocation ratio and the ``max_unit`` of one class."""
+    """The allocation ratio and the ``max_unit`` of one resource class."""
 
     ratio: float
     max_unit: int
 
 
 def advance(tx: Tx, uuid: str, now: datetime) -> None:
-    """Advance a provider's generation, so that claims from earlier reads are refused."""
+    """Advance a provider's generation. Claims that were checked before are then refused."""
     providers.advance(tx, providers.get(tx, uuid), now)
 
 
@@ -39,7 +39,7 @@ def inventories(tx: Tx, provider_id: ProviderId) -> dict[str, Inventory]:
 
 
 def write(tx: Tx, uuid: str, requested: Mapping[str, Ratio], now: datetime) -> None:
-    """Set ratios and ``max_unit`` by class. Classes that the provider lacks are skipped."""
+    """Set allocation ratios and ``max_unit`` by class. Classes without an inventory are skipped."""
     provider = providers.get(tx, uuid)
     changed = []
     for line in provider_details.inventory_lines(tx, provider.id):
@@ -54,14 +54,14 @@ def write(tx: Tx, uuid: str, requested: Mapping[str, Ratio], now: datetime) -> N
 
 
 Edit = Mapping[str, Inventory | None]
-"""A client's change to a provider's inventories, by class. ``None`` removes a class."""
+"""A client's change to a provider's inventories, by class. ``None`` removes the inventory."""
 
 
 def demand_kept(uuid: ProviderUuid, kept_by_class: Mapping[str, KeptRatio], edit: Edit) -> None:
-    """Raise :class:`Conflict` for a forbidden edit of a class whose ratio a pcloud has set.
+    """Raise :class:`Conflict` if a client's edit breaks a ratio that a pcloud has set.
 
-    The error is raised if the edit changes the ratio, sets ``max_unit`` above the total, or removes
-    the class. ``kept_by_class`` has the ratios that the pcloud has set.
+    An edit must not change the ratio, set ``max_unit`` above the total, or remove the inventory.
+    ``kept_by_class`` has the ratios that the pcloud has set.
     """
     for name in sorted(kept_by_class.keys() & edit.keys()):
         reason = _broken(kept_by_class[name].in_force, edit[name])
@@ -82,10 +82,10 @@ def _broken(ratio: float, after: Inventory | None) -> str | None:
 
 
 def held_among(tx: Tx, ids: Collection[ProviderId]) -> set[ProviderId]:
-    """Return those of these providers whose trees have allocations."""
+    """Return the providers whose trees have allocations."""
     return allocations.held_trees(tx, ids)
 
 
 def is_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:
-    """Return True if consumers other than ``but_by`` have allocations in the provider's tree."""
+    """Return True if consumers outside ``but_by`` have allocations in the provider's tree."""
     return allocations.is_tree_held(tx, provider_id, but_by)

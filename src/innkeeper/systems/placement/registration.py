@@ -22,8 +22,7 @@ from innkeeper.store.queries.placement.registration import ProviderInventory
 from innkeeper.store.transactions import Tx
 
 CUSTOM_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
-"""Names of resource classes and traits that operators and agents may define. A name has at most 255
-characters."""
+"""Matches the names of custom resource classes and traits, which have at most 255 characters."""
 
 
 def register(
@@ -34,11 +33,11 @@ def register(
     ids: IdSource,
     now: datetime,
 ) -> dict[str, Registered]:
-    """Create and change providers so that they match the reports. Return them by host name.
+    """Create and change providers to match the reports. Return the providers by host name.
 
-    Custom classes and traits are created when they are first reported. Raises :class:`Invalid` for
-    any other unknown class or trait. Raises :class:`Conflict` if a reported name and uuid belong to
-    different providers.
+    If a custom class or trait does not exist, it is created. Raises :class:`Invalid` for any other
+    unknown class or trait. Raises :class:`Conflict` if a reported name and uuid belong to different
+    providers.
     """
     classes, traits = _names(tx, reports, now)
     found = _find_or_create(tx, reports, ids, now)
@@ -125,7 +124,7 @@ def _find_or_create(
 
 
 def _adopt(tx: Tx, ids: Sequence[ProviderId]) -> None:
-    """Allow servers on these providers, which existed before agents reported them as hosts.
+    """Allow servers on providers that existed before an agent reported their hosts.
 
     Raises :class:`Conflict` for a pool.
     """
@@ -139,14 +138,14 @@ def _adopt(tx: Tx, ids: Sequence[ProviderId]) -> None:
 
 
 def retire(tx: Tx, provider_id: ProviderId) -> None:
-    """Allow no more servers on a provider, because its host is deleted."""
+    """Allow no new servers on a provider, because its host is deleted."""
     registration.set_hosting(tx, [provider_id], can_host=False)
 
 
 def _demand_same(report: ProviderReport, row: Any, same_uuid: Any) -> None:
-    """Raise :class:`Conflict` if a report's uuid and its name belong to different providers.
+    """Raise :class:`Conflict` if a report's host and uuid belong to different providers.
 
-    ``row`` is the provider with the name or id, and ``same_uuid`` the provider with the uuid.
+    ``row`` is the provider of the host, and ``same_uuid`` the provider with the reported uuid.
     """
     uuid = report.provider_uuid
     if uuid is None:
@@ -197,6 +196,6 @@ def _compare_inventories(
         if not view.used.get(class_id):
             changing.removed.append((view.id, class_id))
         elif gone.reserved != gone.total:
-            # The present allocations are kept, but no new allocations fit.
+            # Existing allocations stay, but no new allocations fit.
             closed = replace(gone, reserved=gone.total)
             changing.changed.append((view.id, class_id, closed))

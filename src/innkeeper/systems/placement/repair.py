@@ -1,8 +1,8 @@
 """Repair the findings of the audit of providers and allocations.
 
-Always true: each function gets the keys of findings and checks these findings again in its own
-transaction. The function repairs the findings that still exist, and returns a text about each
-repair. No function repairs doubtful cases or deletes allocations.
+Always true: each function gets the keys of findings, and checks the findings again in its own
+transaction. The function repairs the findings that still exist, and returns one line of text per
+repair. No function deletes allocations.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def adopt(
 ) -> list[str]:
     """Create the missing consumers of allocations.
 
-    ``owners`` has the project, user and type of consumers by uuid. Other consumers get no project.
+    ``owners`` has the project, user and type of consumers, by uuid. All other consumers get no
+    project.
     """
     done = []
     for uuid, count in audit.without_consumer(tx, keys):
@@ -65,7 +66,7 @@ def remove_idle(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Set the roots of providers to their topmost ancestors.
+    """Set the root of each provider to the provider's topmost ancestor.
 
     Providers whose parents form a cycle are left out.
     """
@@ -95,7 +96,7 @@ def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
 
 
 def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Add the current generations of providers to the change feed."""
+    """Tell all processes again, through the change feed, which generations the providers have."""
     found = audit.missing_changes(tx, keys)
     # The first call adds the missing generation. The second call makes every process read the
     # provider again, even a process that already has the generation.
@@ -105,4 +106,4 @@ def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 REPAIRS = {IDLE_CONSUMER.kind: remove_idle, WRONG_ROOT.kind: write_roots, UNTOLD.kind: tell_again}
-"""The repairs by kind of finding, except :func:`adopt`, which needs the owners of the consumers."""
+"""The repairs by kind of finding. :func:`adopt` is not here, because it takes one more argument."""

@@ -1,12 +1,12 @@
 """Change inventories and allocations together.
 
-A reshape can move inventory that is in use from a parent to its children. No sequence of single
-writes can move such an inventory. The parent's inventory cannot be removed while it has
-allocations, and a child's inventory cannot be claimed before it exists.
+A reshape can move inventory that is in use from a parent to its children. Single writes cannot: the
+parent's inventory cannot be removed while it has allocations, and a child's inventory cannot be
+claimed before it exists.
 
-Always true: all changes are written, or none (the caller rolls back on a refusal). Allocations are
-checked against the new inventories. As in OpenStack's Placement, a provider advances by one
-generation for new inventories, by one for allocations, and by one for removals.
+Always true: either all changes are written, or none (the caller rolls back on a refusal).
+Allocations are checked against the new inventories. As in OpenStack's Placement, a provider's
+generation advances by one for each of three steps: new inventories, allocations, and removals.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PROVIDER_NOT_FOUND = "resource_provider.not_found"
 
 @dataclass(frozen=True, slots=True)
 class ProviderShape:
-    """The new inventories of a provider by class, and the generation that the client has seen."""
+    """The new inventories of a provider by class, and the generation that the client knows."""
 
     seen: int
     inventories: Mapping[str, Inventory]
@@ -42,11 +42,11 @@ def replace(
 ) -> None:
     """Write the providers' inventories and the consumers' allocations.
 
-    ``shapes`` are keyed by provider uuid. Other providers keep their inventories. Raises
-    :class:`Invalid` for an unknown provider or class. Raises :class:`ConcurrentUpdate` for a
-    provider or consumer at another generation. Raises :class:`InUse` if a removed class has
-    allocations. Raises :class:`Conflict` for a change to a ratio that a pcloud has set. Also raises
-    the errors of :func:`allocations.write`.
+    The keys of ``shapes`` are provider uuids. Other providers keep their inventories. Raises
+    :class:`Invalid` for an unknown provider or class. Raises :class:`ConcurrentUpdate` if the
+    generation of a provider or consumer is not the expected one. Raises :class:`InUse` if a removed
+    class has allocations. Raises :class:`Conflict` for a change to a ratio that a pcloud has set.
+    Also raises the errors of :func:`allocations.write`.
     """
     ids = _provider_ids(tx, shapes)
     before = capacity.views(tx, ids.values())
@@ -64,7 +64,7 @@ def replace(
 
 
 def _provider_ids(tx: Tx, shapes: Mapping[str, ProviderShape]) -> dict[str, ProviderId]:
-    """Return the row id of each provider, by the text that names the provider."""
+    """Return the row ids of all named providers, by the uuid as the client wrote it."""
     canonical = {text: ProviderUuid(canonical_uuid(text) or text) for text in shapes}
     if len(set(canonical.values())) < len(canonical):
         raise Invalid("The same resource provider is named twice.")
@@ -107,7 +107,7 @@ def _keep_ratios(
     before: Mapping[ProviderId, ProviderView],
 ) -> None:
     kept = providers.kept_ratios(tx, requested.keys())
-    # If no provider is a host of a pcloud, no names are looked up.
+    # Without hosts of pclouds, this reads no names.
     class_ids = names.class_ids(
         tx, {name for kept_by_class in kept.values() for name in kept_by_class}
     )
@@ -127,8 +127,8 @@ Shapes = Mapping[ProviderId, Mapping[ClassId, Inventory]]
 def _give(
     tx: Tx, before: Mapping[ProviderId, ProviderView], requested: Shapes, now: datetime
 ) -> None:
-    """Write the new inventories. The caller removes the other inventories afterwards."""
-    # The generation of a provider that loses all of its inventories does not advance at this step.
+    """Write the new inventories. The caller removes the old inventories afterwards."""
+    # If a provider loses all of its inventories, its generation does not advance at this step.
     seen = {pid: before[pid].generation for pid, shape in requested.items() if shape}
     claims.advance(tx, seen, now)
     rows = [

@@ -1,6 +1,6 @@
 """Find, create and delete traits, and set the traits of providers.
 
-Always true: setting traits advances a provider's generation only if its traits change.
+Always true: setting a provider's traits advances its generation only if the traits change.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def listing(
     """Return all traits, or the traits that match all given filters.
 
     ``among`` selects traits by name, and ``prefix`` by the beginning of the name. ``is_used``
-    selects traits that some provider has, or that no provider has.
+    selects the traits that at least one provider has, or the traits that no provider has.
     """
     return names.listing(tx, NameKind.TRAIT, among=among, prefix=prefix, is_used=is_used)
 
@@ -54,7 +54,7 @@ def get(tx: Tx, name: str) -> NamedThing:
 
 
 def ensure(tx: Tx, name: str, now: datetime) -> tuple[NamedThing, bool]:
-    """Create a custom trait if it is missing. Return the trait, and True if it was created."""
+    """Get or create a custom trait. Return the trait, and True if this call has created it."""
     if CUSTOM_NAME.fullmatch(name) is None:
         raise Invalid(
             "The trait is invalid. A valid trait must be no longer than 255 characters, start "
@@ -68,7 +68,7 @@ def ensure(tx: Tx, name: str, now: datetime) -> tuple[NamedThing, bool]:
 
 
 def delete(tx: Tx, name: str) -> None:
-    """Delete a custom trait. Raises :class:`InUse` while a provider has it."""
+    """Delete a custom trait. Raises :class:`InUse` while a provider has the trait."""
     found = get(tx, name)
     if not found.is_custom:
         raise Invalid(f"Cannot delete standard trait {name}.")

@@ -58,9 +58,10 @@ def held(tx: Tx, uuid: ConsumerUuid) -> Amounts:
 
 
 def transfer(tx: Tx, giver: TransferSide, taker: TransferSide, now: datetime) -> None:
-    """Replace the taker's allocations with the giver's. Afterwards, the giver has no allocations.
+    """Move all allocations of the giver to the taker.
 
-    Raises :class:`Overtaken` if another writer was faster.
+    The former allocations of the taker are released. Raises :class:`Overtaken` if another writer
+    was faster.
     """
     seen = _look(tx, [giver.uuid, taker.uuid])
     _write(tx, seen, {giver: {}, taker: seen.amounts[giver.uuid]}, now)
@@ -77,7 +78,7 @@ def swap(tx: Tx, one: TransferSide, other: TransferSide, now: datetime) -> None:
 
 
 def claim_beside(tx: Tx, side: TransferSide, amounts: Amounts, now: datetime) -> None:
-    """Claim amounts for a consumer without allocations.
+    """Claim amounts for a consumer that has no allocations yet.
 
     Raises the errors of :func:`claims.replace`.
     """

@@ -13,9 +13,9 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import providers
 
 ALL = "all"
-"""Selects consumers of all types, added up."""
+"""The value of ``consumer_type`` that adds up the usage of all types."""
 UNTYPED = "unknown"
-"""Selects consumers without a type."""
+"""The value of ``consumer_type`` for consumers without a type."""
 
 
 class ProviderUsage(NamedTuple):
@@ -26,7 +26,7 @@ class ProviderUsage(NamedTuple):
 
 
 def of_provider(tx: Tx, uuid: str) -> ProviderUsage:
-    """Return the usage of each class that a provider has, by class name."""
+    """Return a provider's usage by class name, for each class in its inventory."""
     provider = providers.get(tx, uuid)
     return ProviderUsage(provider.generation, usages.of_provider(tx, provider.id))
 
@@ -36,8 +36,8 @@ def of_project(
 ) -> dict[str, TypeUsage]:
     """Return a project's usage by consumer type. Types without consumers are omitted.
 
-    ``user_id`` selects the consumers of one user. ``consumer_type`` selects one type, or
-    :data:`UNTYPED` for consumers without a type. :data:`ALL` adds up all types.
+    ``user_id`` limits the result to the consumers of one user. ``consumer_type`` limits the result
+    to one type, and :data:`ALL` adds up all types.
     """
     found = {
         UNTYPED if kind is None else kind: usage

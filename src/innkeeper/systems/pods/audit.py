@@ -18,8 +18,8 @@ from innkeeper.store.transactions import Tx
 
 ROOM = "pods"
 _invariant = partial(Invariant, ROOM)
-_FROM_BACKUP = "Restore the pod tables from a backup; they were edited by hand."
-_BY_HAND = "End the binding by hand; the next request of the project chooses a pod."
+_FROM_BACKUP = "The pod tables were edited by hand. Restore them from a backup."
+_BY_HAND = "End the binding by hand. The next request of the project then chooses a pod."
 ONE_ACTIVE = _invariant(
     "two-active-bindings",
     "a project and group has at most one active binding in an availability zone",
@@ -27,7 +27,7 @@ ONE_ACTIVE = _invariant(
 )
 KEYS = _invariant(
     "wrong-binding-key",
-    "the keys and the number of a binding follow from its project, group and availability zone",
+    "the keys and the number of a binding match its project, group and availability zone",
     _FROM_BACKUP,
 )
 OVERLAP = _invariant(
@@ -36,7 +36,9 @@ OVERLAP = _invariant(
     _FROM_BACKUP,
 )
 GAP = _invariant(
-    "gap-between-bindings", "a binding that moved ends when another one starts", _FROM_BACKUP
+    "gap-between-bindings",
+    "a binding that moved ends at the time when the next binding starts",
+    _FROM_BACKUP,
 )
 NO_POD = _invariant("binding-without-pod", "the pod of an active binding exists", _BY_HAND)
 LOST_ROUTING = _invariant(
@@ -51,7 +53,7 @@ UNDECIDED = _invariant(
 )
 INVARIANTS = (ONE_ACTIVE, KEYS, OVERLAP, GAP, NO_POD, LOST_ROUTING, UNDECIDED)
 SETTLE_TASK = "pod_settles"
-"""The periodic task that finds out what pods have made."""
+"""The periodic task that finds out which requested resources the pods have made."""
 DECIDED_WITHIN = timedelta(hours=1)
 
 
@@ -65,8 +67,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
         yield NO_POD.broken(uuid, f"the pod of binding {uuid} does not exist")
     for row_id, resource_type, top_id in audit.routings_without_pod(tx):
         yield LOST_ROUTING.broken(row_id, f"the pod of {resource_type} {top_id} does not exist")
-    # The hour counts until the last check by the service. While the service does not run, nothing
-    # is checked.
+    # The hour ends at the service's last check, because a stopped service checks nothing.
     last = periodic.last_turn(tx, SETTLE_TASK)
     if last is None:
         return
@@ -74,7 +75,9 @@ def findings(tx: Tx) -> Iterator[Finding]:
         tx, last - DECIDED_WITHIN
     ):
         whose = f"a {resource_type} of project {project_id}"
-        yield UNDECIDED.broken(row_id, f"it is not known whether pod {pod_name} has made {whose}")
+        yield UNDECIDED.broken(
+            row_id, f"the service does not know whether pod {pod_name} has made {whose}"
+        )
 
 
 def _keys(of_group: str, rows: Sequence[tuple[PodBinding, str, str | None]]) -> Iterator[Finding]:
@@ -95,7 +98,9 @@ def _history(rows: Sequence[PodBinding]) -> Iterator[Finding]:
         before = last.get(each.az_name)
         if before is not None and before.ended_at is None:
             about = f"bindings {before.uuid} and {each.uuid} of project {each.project_id}"
-            yield ONE_ACTIVE.broken(each.uuid, f"{about} are both active, or end out of order")
+            yield ONE_ACTIVE.broken(
+                each.uuid, f"{about} are both active, or end in the wrong order"
+            )
         elif before is not None and before.ended_at and each.started_at < before.ended_at:
             text = f"binding {each.uuid} starts before binding {before.uuid} ends"
             yield OVERLAP.broken(each.uuid, text)

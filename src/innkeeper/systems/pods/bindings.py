@@ -1,4 +1,4 @@
-"""Bindings: which pod takes the work of a project and group, now and in the past.
+"""Bind projects to pods. A binding says which pod takes the work of a project and group.
 
 A group is the set of pods with the same affinity tags. The flavor or volume type of a request
 decides the group.
@@ -7,12 +7,13 @@ Always true: a project and group has at most one active binding in each availabi
 bindings of a project and group in one zone do not overlap in time. When a project moves to another
 pod, the old binding ends at the time when the new binding starts.
 
-May be false: a chosen pod has free capacity. The pod's measurement may be a day old.
+May be false: that a chosen pod has free capacity. The pod's measurement may be a day old.
 
 If two writers bind at the same time, unique columns of the table admit only one new binding. The
-other writer gets an error of the database, which ends its transaction. The engine then repeats this
-write, which finds the binding of the first writer. Source: the seed *Dynamic Pod Binding*; ADR
-0039.
+second transaction fails. The engine then repeats this transaction, which finds the binding of the
+first writer.
+
+Source: the design *Dynamic Pod Binding*; ADR 0039.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class NoPod(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class ChosenPod:
-    """The pod for a request.
+    """The pod that is chosen for a request.
 
     ``binding`` is the project's active binding to this pod, or ``None``.
     """
@@ -69,9 +70,9 @@ class ChosenPod:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedPods:
-    """The policy's verdicts about all pods for a request, and the pod that would be chosen.
+    """The policy's verdict about each pod for a request, and the pod that would be chosen.
 
-    ``bound`` are the pods that the project is bound to. ``chosen`` is the pod that would take the
+    ``bound`` has the pods that the project is bound to. ``chosen`` is the pod that would take the
     request.
     """
 
@@ -86,7 +87,7 @@ def table_of(
 ) -> PodTable:
     """Return the columns of all pods.
 
-    ``changed`` has pods by id. They replace the stored pods. ``added`` has pods that do not exist
+    The pods in ``changed``, by id, replace the stored pods. ``added`` has pods that do not exist
     yet. Amounts that this service placed in a pod after the pod's last measurement count as used.
     """
     known = [(changed or {}).get(each.uuid, each) for each in pods.every(tx)]
@@ -108,9 +109,10 @@ def group_of_specs(tx: Tx, specs: Mapping[str, str], keys: Sequence[str]) -> str
 
 
 def choose(tx: Tx, policy: PodPolicy, request: PodRequest) -> ChosenPod:
-    """Return the pod for a request, without binding the project to it.
+    """Return the pod for a request, without binding the project to the pod.
 
-    Raises :class:`UnknownPlace` for an availability zone without pods, and :class:`NoPod`.
+    Raises :class:`UnknownPlace` if the availability zone has no pods. Raises :class:`NoPod` if
+    every pod is refused.
     """
     return _choose(tx, policy, request, _History.of(tx, request.project_id, request.group))
 
@@ -134,7 +136,7 @@ def bind(
 def bind_to(
     tx: Tx, project_id: str, pod: Pod, *, ids: IdSource, now: datetime
 ) -> tuple[PodBinding, bool]:
-    """Bind a project to a pod, for the pod's group and availability zone.
+    """Bind a project to a pod, in the group and availability zone of the pod.
 
     Return the active binding, and True if the binding is new.
     """
@@ -151,8 +153,8 @@ def follow(
 ) -> PodBinding | None:
     """Bind a project to the pod that has accepted a request. Return the binding if it is new.
 
-    Exception: if the project has a binding in this availability zone that began after the request,
-    that newer binding is kept, and no new binding is made.
+    Do nothing if the project already has a binding in this availability zone that began after the
+    request.
     """
     history = _History.of(tx, request.project_id, request.group)
     for each in history.active:
@@ -167,8 +169,8 @@ def follow(
 def end(tx: Tx, uuid: str, *, now: datetime) -> PodBinding:
     """End an active binding. The next request of the project chooses a pod.
 
-    Raises :class:`NotFound` for an unknown binding, and :class:`InUse` for a binding that has
-    ended.
+    Raises :class:`NotFound` for an unknown binding. Raises :class:`InUse` if the binding has
+    already ended.
     """
     binding = get(tx, uuid)
     at = max(now, binding.started_at)
@@ -188,7 +190,7 @@ def get(tx: Tx, uuid: str) -> PodBinding:
 def explain(
     tx: Tx, policy: PodPolicy, request: PodRequest, changed: Mapping[str, Pod] | None = None
 ) -> ExplainedPods:
-    """Return the pod that :func:`bind` would choose, and what the policy says about each pod."""
+    """Return the pod that :func:`bind` would choose, and the policy's verdict about each pod."""
     table = table_of(tx, changed)
     check_zone(table, request.az_name)
     asked = _History.of(tx, request.project_id, request.group).asked(request)
@@ -201,18 +203,18 @@ def explain(
 
 
 def check_zone(table: PodTable, az_name: str | None) -> None:
-    """Raise :class:`UnknownPlace` for an availability zone without pods."""
+    """Raise :class:`UnknownPlace` if the availability zone has no pods."""
     if az_name is not None and not (table.az_names == az_name).any():
         raise UnknownPlace(f"The availability zone {az_name} does not exist.")
 
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """The highest binding number of a project and group, and their active bindings.
+    """The active bindings of a project and group, and the number of the last binding.
 
-    The bindings are ordered by chain, oldest first. This object is read once for a choice and its
-    writes. The number is read before the bindings. If another writer commits between the two reads,
-    that writer's binding is among the active bindings, or the next number is already used.
+    The bindings are ordered by chain, oldest first. The number is read before the bindings. If
+    another writer commits between the two reads, either that writer's binding is among the active
+    bindings, or the next number is already used.
     """
 
     project_id: str
@@ -235,7 +237,7 @@ class _History:
         return [each for each in self.active if zone is None or each.az_name == zone]
 
     def asked(self, request: PodRequest) -> PodRequest:
-        """Return the request with the pods that the project is bound to."""
+        """Return the request, completed with the pods that the project is bound to."""
         found = self.usable(request)
         bound = tuple(each.pod_id for each in found if each.pod_id is not None)
         return replace(request, bound=bound)
@@ -266,7 +268,7 @@ def _move(
     end_reason, start_reason = why
     ends = {each.id: each for each in history.active if each.az_name == pod.az_name}
     ends |= {each.id: each for each in also}
-    # Clocks of processes differ, but the times in a history of bindings never go back.
+    # The clocks of processes differ, but a new binding must not start before an older one.
     times = [now, *(each.started_at for each in ends.values())]
     ended = bindings.ended_at(tx, history.project_id, history.group, pod.az_name)
     at = max(times if ended is None else [*times, ended])

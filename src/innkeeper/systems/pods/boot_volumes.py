@@ -1,15 +1,16 @@
-"""Counts the volumes that a pod makes for new servers, and deletes with these servers.
+"""Count the boot volumes of new servers. A pod makes and deletes them together with the servers.
 
 A routing records the pod of a resource. An open routing stands for a resource that the pod has not
 confirmed yet. A create is one request for new servers. Its mark is an id that the pod stores with
 each server.
 
-Always true: a boot volume counts against the quota as soon as the create begins. An open routing
-stands for the volume until the pod shows the volume among the attachments of its server. The open
-routings of a create first have the create's mark, and later the id of a server. They end when this
-server is no longer being built, or no longer exists.
+Always true: a boot volume counts against the quota as soon as the create begins. First, an open
+routing stands for the volume. When the pod shows the volume among the attachments of its server,
+the volume gets its own routing. The open routings of a create first have the create's mark, and
+later the id of a server. Open routings are removed when this server is no longer being built, or no
+longer exists.
 
-May be false: an open routing becomes a volume. A server may fail before it has its volumes.
+May be false: that an open routing becomes a volume. A server may fail before it has its volumes.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ open_of = routings.open_with_server
 
 @dataclass(frozen=True, slots=True)
 class BootVolume:
-    """A volume that a pod makes for each server of a create. ``limits`` are the project's quotas.
+    """A volume that a pod makes for each server of a create.
 
-    ``image_id`` and ``type_uuid`` are this service's ids of the image and the volume type.
+    ``limits`` are the project's quotas. ``image_id`` and ``type_uuid`` are the ids of the image and
+    the volume type in this service, not in the pod.
     """
 
     size_gb: int
@@ -53,9 +55,8 @@ class ShownVolume:
 def begin(tx: Tx, begun: PodRouting, wanted: Sequence[BootVolume]) -> None:
     """Record the volumes that a pod will make for new servers.
 
-    ``begun`` is the routing of the request that creates the servers.
-
-    Raises :class:`VolumeQuotaExceeded`.
+    ``begun`` is the routing of the request that creates the servers. Raises
+    :class:`VolumeQuotaExceeded`.
     """
     for number, each in enumerate(wanted):
         made = _open(begun, begun.top_id, number)
@@ -81,9 +82,9 @@ def _open(begun: PodRouting, server_uuid: str, number: int) -> PodRouting:
 
 
 def settle(tx: Tx, begun: PodRouting, server_uuids: Sequence[str], now: datetime) -> None:
-    """Assign the expected volumes of new servers to the servers that the pod has created.
+    """Assign the expected volumes of a create to the servers that the pod has made.
 
-    An open routing stands for each volume that the pod has not confirmed yet.
+    Each expected volume is an open routing: a row for a volume that the pod has not confirmed yet.
     """
     for number, each in enumerate(open_of(tx, begun.top_id)):
         routings.remove(tx, each.id)
@@ -94,10 +95,9 @@ def settle(tx: Tx, begun: PodRouting, server_uuids: Sequence[str], now: datetime
 
 
 def expect(tx: Tx, server: PodRouting, now: datetime) -> None:
-    """Add an open routing for a newly found server.
+    """Make the service look for the volumes of a newly found server.
 
-    An open routing stands for a volume that the pod has not confirmed yet. Because of it, the
-    service looks for the server's volumes.
+    This adds an open routing: a row for a volume that the pod has not confirmed yet.
     """
     routings.add(tx, replace(_open(server, server.top_id, 0), number=0, updated_at=now))
 
@@ -107,8 +107,8 @@ def learn(
 ) -> None:
     """Record the volumes that a pod shows with a server.
 
-    ``is_last`` means that the server is no longer being built or no longer exists, so it gets no
-    more volumes.
+    With ``is_last``, the server gets no more volumes, because it is no longer being built or no
+    longer exists.
     """
     left = list(open_of(tx, server_uuid))
     if not left:
@@ -153,7 +153,7 @@ def look_again(tx: Tx, server_uuid: str, now: datetime) -> None:
 
 
 def attached(tx: Tx, volume_uuid: str, server_uuid: str, now: datetime) -> None:
-    """Record that a volume is attached to a server, and may be deleted together with the server."""
+    """Record that a volume is attached to a server, and may be deleted with the server."""
     for each in routings.of_resource(tx, volume_uuid, VOLUME):
         if each.bottom_id is not None:
             routings.change(tx, each.id, {"server_uuid": server_uuid, "updated_at": now})

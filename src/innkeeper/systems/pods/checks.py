@@ -4,9 +4,11 @@ A routing records which pod has a resource. A door is a service, such as this on
 requests to pods.
 
 Always true: a repair changes only routings, never a pod. If the routing has changed since the
-comparison, the repair changes nothing. Several doors may use the same pod. So a repair adopts a
-resource only if this door knows the resource's project. The resource must also have this door's
-mark, or be a volume that is attached to a server of this door.
+comparison, the repair changes nothing.
+
+Several doors may use the same pod. So a repair adopts a resource only under two conditions. First,
+this door knows the resource's project. Second, the resource has this door's mark, or is a volume
+attached to a server of this door.
 """
 
 from __future__ import annotations
@@ -27,11 +29,11 @@ from innkeeper.systems.pods import routings as door_routings
 
 
 class PodFault(Enum):
-    """How the routings of a pod differ from what the pod has.
+    """A kind of difference between the routings of a pod and the resources in the pod.
 
     ``LOST``: the pod does not have the resource of a routing. ``UNKNOWN``: the pod has a resource
     of this service without a routing. ``PROJECT``: the routing and the pod name different projects.
-    ``AMOUNTS``: the routing counts other amounts than the resource has in the pod.
+    ``AMOUNTS``: the routing and the pod have different amounts for the resource.
     """
 
     LOST = "lost"
@@ -42,11 +44,11 @@ class PodFault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PodDifference:
-    """One difference, with a ``text`` about it.
+    """One difference, described in ``text``.
 
-    A lost resource has only a ``routing``, and an unknown resource has only a ``resource``.
-    ``note`` is set only if a project asked to take over the volume and now has the volume. It is
-    the record of that request.
+    A lost resource has only a ``routing``, and an unknown resource has only a ``resource``. If a
+    project asked to take over a volume and now has the volume, ``note`` is the record of the
+    project's request.
     """
 
     fault: PodFault
@@ -64,9 +66,9 @@ def compare(
 ) -> list[PodDifference]:
     """Return the differences between the routings of a kind and the resources in a pod.
 
-    ``told`` is the pod's answer: the pod's resources by id. The caller must ask the pod before this
-    transaction reads the routings, because a routing is written before its resource is made. The
-    amounts of routings that were changed after ``settled_before`` are not compared.
+    ``told`` has the resources that the pod reports, by id. The caller must ask the pod before this
+    transaction reads the routings, because a routing is written before its resource is made. If a
+    routing was changed after ``settled_before``, its amounts are not compared.
     """
     known = routings.of_pod(tx, pod.id, kind)
     taken = {each.top_id.removeprefix(TAKES) for each in known if each.top_id.startswith(TAKES)}
@@ -93,7 +95,7 @@ def compare(
             continue
         if (uuid, resource.project_id) in notes or _is_of_door(tx, pod, resource):
             whose = f"{kind} {uuid} of project {resource.project_id}"
-            text = f"pod {pod.pod_name} has {whose}, but it has no routing here"
+            text = f"pod {pod.pod_name} has {whose}, which has no routing here"
             found.append(PodDifference(PodFault.UNKNOWN, pod, kind, uuid, text, resource=resource))
     return found
 
@@ -124,9 +126,9 @@ def _of_known(
         yield PodDifference(PodFault.LOST, pod, kind, uuid, text, routing)
         return
     if there.project_id != routing.project_id:
-        text = f"{about} has project {routing.project_id} here, and {there.project_id} there"
+        text = f"{about} has project {routing.project_id} here, but {there.project_id} in the pod"
         yield PodDifference(PodFault.PROJECT, pod, kind, uuid, text, routing, there)
-    # A routing that was made by hand has no amounts, so they are not compared.
+    # A routing that was made by hand has no amounts to compare.
     is_final = is_settled and routing.changing_at is None and routing.number is not None
     counted = door_routings.amounts_of(routing)
     if is_final and there.amounts is not None and there.amounts != counted:
@@ -135,7 +137,7 @@ def _of_known(
 
 
 def count(tx: Tx, pod: Pod) -> int:
-    """Return how many resources a pod should have, because the pod has confirmed them."""
+    """Return the number of resources that a pod has confirmed."""
     return routings.confirmed(tx, pod.id)
 
 
@@ -143,7 +145,7 @@ def repair(tx: Tx, found: PodDifference, now: datetime) -> str | None:
     """Repair a difference. Return a text about the repair, or ``None`` if nothing was changed."""
     about, there = f"{found.kind} {found.uuid}", found.resource
     if found.routing is None:
-        assert there is not None, "an unknown resource was told"
+        assert there is not None, "a difference without a routing has a resource"
         return _adopt(tx, found.pod, there, now)
     row = routings.by_id(tx, found.routing.id)
     if row is None or _compared(row) != _compared(found.routing):

@@ -1,4 +1,4 @@
-"""The resources that are still in a pod, by project."""
+"""List the resources that are still in a pod, by project."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from innkeeper.systems.pods import pods as pod_rules
 
 @dataclass(frozen=True, slots=True)
 class DrainedPod:
-    """The resources of a page of projects in a pod, and the totals of all projects.
+    """The resources in a pod: per project for one page of projects, and in total.
 
     ``bound`` has the projects of the page that are bound to the pod.
     """

@@ -1,4 +1,4 @@
-"""Dry runs: which projects would move to which pod after a change of pods or of the policy.
+"""Dry runs: which projects would move to another pod after a change of pods or of the policy.
 
 Nothing is written.
 """
@@ -29,7 +29,7 @@ NEW_PROJECT = ""
 class PlannedPod:
     """A pod that does not exist yet, with its capacity by kind.
 
-    A kind without a capacity is never full.
+    If a kind has no capacity, the pod is never full for this kind.
     """
 
     pod: Pod
@@ -42,7 +42,7 @@ class PlannedPod:
 
 @dataclass(frozen=True, slots=True)
 class BindingMove:
-    """An active binding whose project would not get its present pod with the next request.
+    """An active binding that the project's next request would not use any more.
 
     ``target`` is the pod that the project would get, or ``None`` if no pod would take the request.
     ``reason`` says why the present pod would refuse the request. ``left`` has the project's
@@ -122,7 +122,7 @@ def dry_run(
 
 
 def _numbered(tx: Tx, added: Sequence[PlannedPod]) -> list[tuple[Pod, Usage]]:
-    """Check pods that would be added, and give them row ids that no pod has."""
+    """Check pods that would be added, and give them unused row ids."""
     known = pods.every(tx)
     names = {each.pod_name for each in known}
     last = max((each.id for each in known), default=0)
@@ -151,7 +151,7 @@ def _new_projects(
 
 
 def _requests(tx: Tx) -> Iterator[tuple[PodBinding, PodRequest]]:
-    """Yield each active binding with a request that names no amounts."""
+    """Yield each active binding with a new request of the same project, without amounts."""
     known = {each.id for each in pods.every(tx)}
     for each in bindings.every_active(tx):
         if each.pod_id in known and each.pod_id is not None:

@@ -1,8 +1,8 @@
-"""Server groups on pods: the pod that has a group's servers, and the group's copy in the pod.
+"""Server groups on pods: the pod of a group's servers, and the copy of the group in the pod.
 
 Always true: all servers of a group are in one pod, because a policy about hosts means nothing
-across pods. A group is made only once in a pod, because a unique row (its routing) is written
-first.
+across pods. The copy is made only once per pod, because a unique row (the group's routing) is
+written first.
 """
 
 from __future__ import annotations
@@ -36,15 +36,19 @@ def pod_of(tx: Tx, group_uuid: str) -> int | None:
 
 
 def may_leave(tx: Tx, group_uuid: str) -> bool:
-    """Return True if a server group may still get another pod.
+    """Return True if no pod has confirmed a server of the group.
 
-    This is so while no pod has confirmed a server of the group.
+    The group may then still get another pod.
     """
     return all(each.bottom_id is None for each in routings.of_group(tx, group_uuid))
 
 
 def demand_room(tx: Tx, wanted: PodRouting, members_max: int) -> None:
-    """Raise :class:`GroupElsewhere` or :class:`QuotaExceeded` if new servers cannot join."""
+    """Check that new servers can join their server group.
+
+    Raises :class:`GroupElsewhere` if the group is in another pod. Raises :class:`QuotaExceeded` if
+    the group would have too many servers.
+    """
     if wanted.server_group_uuid is None:
         return
     found = routings.of_group(tx, wanted.server_group_uuid)
@@ -60,9 +64,9 @@ def begin(
 ) -> tuple[PodRouting, bool]:
     """Return the routing of a group in a pod, and True if the caller must make the group there.
 
-    A routing is the row that records a group's pod. If the routing is incomplete and was last
-    changed before ``stale``, the caller takes it over, and must make the group. The ``updated_at``
-    of such a routing is later than its ``created_at``.
+    A routing is the row that records a group's pod. The caller must make the group if the routing
+    is new. The caller must also make it if the routing is incomplete and was last changed before
+    ``stale``. Such a routing has an ``updated_at`` after its ``created_at``.
     """
     known = routings.found(tx, group_uuid, pod_id, GROUP)
     is_ours = known is None or (known.bottom_id is None and known.updated_at < stale)
@@ -70,7 +74,7 @@ def begin(
         wanted = PodRouting(0, group_uuid, None, pod_id, project_id, GROUP, now, now)
         routings.add(tx, wanted)
     elif known.updated_at < stale:
-        # The new time protects a group in use from removal.
+        # The new time protects this group from removal, because it is in use.
         routings.change(tx, known.id, {"updated_at": now})
     found = routings.found(tx, group_uuid, pod_id, GROUP)
     assert found is not None, "it was read or inserted"

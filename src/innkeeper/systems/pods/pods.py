@@ -1,7 +1,9 @@
 """Pods: the clouds behind this service, and the results of polls.
 
 Always true: a pod's password is stored sealed, and never returned. A pod with active bindings or
-routings is not deleted. Source: the seed *Dynamic Pod Binding*; ADR 0039.
+routings is not deleted.
+
+Source: the design *Dynamic Pod Binding*; ADR 0039.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ found = pods.by_uuid
 
 
 def check_name(tx: Tx, pod_name: str, own_region: str) -> None:
-    """Raise :class:`Conflict` if a pod must not have this name."""
+    """Raise :class:`Conflict` if the name is this service's region, or another pod's name."""
     if pod_name == own_region:
         raise Conflict(f"{pod_name} is the region of this service. Give the pod another name.")
     if pods.named(tx, pod_name):
@@ -37,7 +39,7 @@ def check_name(tx: Tx, pod_name: str, own_region: str) -> None:
 def create(
     tx: Tx, wanted: Pod, password: str, *, own_region: str, box: SecretBox, now: datetime
 ) -> Pod:
-    """Add a pod that was just reached."""
+    """Add a pod. The caller has just reached the pod."""
     check_numbers(wanted)
     check_name(tx, wanted.pod_name, own_region)
     pods.add(tx, wanted)
@@ -72,7 +74,10 @@ def change(
     box: SecretBox,
     now: datetime,
 ) -> Pod:
-    """Set fields of a pod. ``latency_ms`` is given if the pod was just reached with a new login."""
+    """Set fields of a pod.
+
+    ``latency_ms`` is given if the caller has just reached the pod with a new login.
+    """
     pod = get(tx, uuid)
     changed(pod, values)
     name = values.get("pod_name", pod.pod_name)
@@ -95,13 +100,13 @@ def _check_group(tx: Tx, pod: Pod, values: Mapping[str, Any]) -> None:
     is_same = is_same and values.get("tags", pod.tags) == pod.tags
     if bindings and not is_same:
         raise InUse(
-            f"Pod {pod.pod_name} has {bindings} active bindings, whose availability zone and tags "
-            "must stay. End them first."
+            f"Pod {pod.pod_name} has {bindings} active bindings. End them before you change the "
+            "availability zone or the tags."
         )
 
 
 def delete(tx: Tx, uuid: str) -> None:
-    """Remove a pod. Raises :class:`InUse` while it has active bindings or routings."""
+    """Remove a pod. Raises :class:`InUse` while the pod has active bindings or routings."""
     pod = get(tx, uuid)
     bindings, routed = pods.counts(tx, pod.id)
     if bindings or routed:
@@ -115,7 +120,7 @@ def delete(tx: Tx, uuid: str) -> None:
 
 
 def zones(tx: Tx) -> dict[str, bool]:
-    """Return the availability zones of pods, each with True if a pod in it is not down."""
+    """Return the availability zones of pods. The value is False if all pods in a zone are down."""
     found: dict[str, bool] = {}
     for each in pods.every(tx):
         found[each.az_name] = found.get(each.az_name, False) or each.health.is_up is not False
@@ -123,7 +128,10 @@ def zones(tx: Tx) -> dict[str, bool]:
 
 
 def password_of(tx: Tx, pod: Pod, box: SecretBox) -> str:
-    """Return the password of this service's login at a pod. Raises :class:`Conflict`."""
+    """Return the password for this service's login at a pod.
+
+    Raises :class:`Conflict` if the password is not stored.
+    """
     secret = secret_boxes.read(tx, box, _secret_name(pod.uuid))
     if secret is None:
         raise Conflict(f"The password of pod {pod.pod_name} is lost. Set the password again.")

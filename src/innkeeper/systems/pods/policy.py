@@ -1,4 +1,4 @@
-"""The policy of pods: the filters and weighers that the settings name.
+"""Read the policy of pods: the filters and weighers that the settings name.
 
 Always true: an unknown name or an unusable plug-in is an error at start. A filter is never left out
 silently, because requests could then go to pods that are reserved for others.
@@ -33,7 +33,7 @@ def policy_of(
     filters: Iterable[str] | None = None,
     multipliers: Mapping[str, float] | None = None,
 ) -> PodPolicy:
-    """Return the policy of the settings. Given filters or weighers replace those of the settings.
+    """Return the policy of the settings, or of the given filters or weighers.
 
     ``multipliers`` has numbers by the names of weighers. Raises ``ValueError`` for a wrong name.
     """
@@ -73,7 +73,7 @@ def _weigher(name: str) -> PodWeigher:
 
 
 def _checked(noun: str, name: str, found: Any, ours: Mapping[str, Any]) -> Any:
-    """Check a filter or weigher, and return it. A plug-in is returned in a guard."""
+    """Check a filter or weigher, and return it. A plug-in is wrapped in a guard for errors."""
     if name in ours:
         return found
     lacking = [each for each in REQUIRED[noun] if not hasattr(found, each)]

@@ -52,7 +52,7 @@ def create(tx: Tx, wanted: PodRouting) -> PodRouting:
 
 
 def delete(tx: Tx, row_id: int) -> None:
-    """Delete the record of a resource's pod. The resource is kept. Raises :class:`NotFound`."""
+    """Delete a routing. The resource stays in the pod. Raises :class:`NotFound`."""
     get(tx, row_id)
     routings.remove(tx, row_id)
 
@@ -66,7 +66,10 @@ def get(tx: Tx, row_id: int) -> PodRouting:
 
 
 def type_named(tx: Tx, name: object) -> str | None:
-    """Return the uuid of the volume type that a pod's answer names. The name may be any value."""
+    """Return the uuid of the volume type with this name, or ``None``.
+
+    The name comes from a pod's answer, and may be any value.
+    """
     if not isinstance(name, str) or not could_be_stored(name):
         return None
     kind = types.found_by_name(tx, name)
@@ -74,7 +77,7 @@ def type_named(tx: Tx, name: object) -> str | None:
 
 
 def place_of(tx: Tx, top_id: str, resource_type: str) -> PodRouting:
-    """Return the record (routing) of a resource that a pod has confirmed.
+    """Return the routing of a resource that a pod has confirmed.
 
     Raises :class:`NotFound`.
     """
@@ -144,8 +147,9 @@ def _demand(name: str, requested: int, used: int, limit: int) -> None:
 def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> list[str]:
     """Replace the routing of a create by routings of the created resources. Return their ids.
 
-    A create is a request for new resources. A second call changes nothing. An id that another pod
-    also has is left out, because requests could not tell the two resources apart.
+    A create is a request for new resources. A second call changes nothing. If another pod has a
+    resource with the same id, this id is left out, because requests could not tell the two
+    resources apart.
     """
     if len(bottom_ids) == 1 and _confirm(tx, begun, bottom_ids[0], now):
         return list(bottom_ids)
@@ -173,22 +177,25 @@ def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) 
 
 
 def _confirm(tx: Tx, begun: PodRouting, bottom_id: str, now: datetime) -> bool:
-    """Record a new resource in its routing with one write. Return False if this is not possible."""
+    """Turn the routing of a create into the routing of its only resource, with one write.
+
+    Return False if this is not possible.
+    """
     if begun.deleted_at is not None or routings.of_resource(tx, bottom_id, begun.resource_type):
         return False
     return routings.confirm(tx, begun.id, bottom_id, now)
 
 
 def forget(tx: Tx, row_id: int) -> None:
-    """Forget a resource that its pod certainly does not have. It no longer counts as usage."""
+    """Forget a resource that its pod certainly does not have, and no longer count it as usage."""
     routings.remove(tx, row_id)
 
 
 def lose(tx: Tx, routing: PodRouting, now: datetime) -> None:
     """Forget a resource that its pod does not have any more.
 
-    The pod may have deleted volumes together with a server. So these volumes are marked for a
-    check.
+    If the resource is a server, the pod may have deleted volumes with the server. So these volumes
+    are marked for a check.
     """
     routings.remove(tx, routing.id)
     if routing.resource_type == SERVER:
@@ -211,10 +218,10 @@ def lose_together(tx: Tx, lost: Sequence[LostResource]) -> list[None]:
 
 
 def lapse(tx: Tx, begun: PodRouting, now: datetime) -> None:
-    """End the takeover of a volume, because the pod has probably not carried it out.
+    """End the takeover of a volume that the pod has probably not carried out.
 
-    The takeover no longer counts against the quota. A note records that the project has asked for
-    the volume, because the request may still reach the pod.
+    The takeover no longer counts against the quota. The request may still reach the pod, so a note
+    records that the project has asked for the volume.
     """
     uuid = begun.top_id.removeprefix(TAKES)
     name = f"{MAY_TAKE}{uuid}:{sha256(begun.project_id.encode()).hexdigest()[:DIGEST_CHARS]}"
@@ -251,8 +258,8 @@ def grow(tx: Tx, row_id: int, wanted: DoorAmounts, limits: DoorLimits, now: date
 def retype(tx: Tx, row_id: int, type_uuid: str, limits: DoorLimits, now: datetime) -> PodRouting:
     """Record that a volume may get another type, before the pod is asked to change the type.
 
-    The old type counts until the pod shows the new type. ``limits`` are the limits of the new type.
-    Raises :class:`NotFound` and :class:`VolumeQuotaExceeded`.
+    The volume counts with its old type until the pod shows the new type. ``limits`` are the limits
+    of the new type. Raises :class:`NotFound` and :class:`VolumeQuotaExceeded`.
     """
     routing = get(tx, row_id)
     if routing.type_uuid != type_uuid:
@@ -272,9 +279,9 @@ def recount(
 ) -> None:
     """Record the amounts of a resource, and that the resource is no longer changing.
 
+    If the pod was asked for another change after the caller read the routing ``seen``, do nothing.
     If the amounts are ``None``, the recorded amounts are kept. If the routing has a volume type,
-    ``type_uuid`` replaces this type. Exception: nothing is recorded if the pod was asked for
-    another change after the caller read the routing ``seen``.
+    ``type_uuid`` replaces this type.
     """
     found = routings.by_id(tx, seen.id)
     if found is not None and found.changing_at == seen.changing_at:
@@ -292,25 +299,25 @@ def amounts_of(routing: PodRouting) -> DoorAmounts:
 
 
 def begin_delete(tx: Tx, row_id: int, now: datetime) -> None:
-    """Record that a pod accepted a request to delete a resource."""
+    """Record that a pod has accepted a request to delete a resource."""
     routings.change(tx, row_id, {"deleted_at": now, "updated_at": now})
 
 
 def end_delete(tx: Tx, row_id: int, now: datetime) -> None:
-    """Record that a pod still has a resource, long after the pod accepted to delete it."""
+    """Record that a deleted resource still exists, long after the pod accepted its deletion."""
     routings.change(tx, row_id, {"deleted_at": None, "updated_at": now})
 
 
 def miss(tx: Tx, row_id: int, now: datetime) -> None:
-    """Record a pod's answer that the pod has no resource of a request with an unknown outcome."""
+    """Record that a pod shows no resource of a request whose outcome is unknown."""
     routings.change(tx, row_id, {"deleted_at": now, "updated_at": now})
 
 
 def touch(tx: Tx, row_id: int, now: datetime) -> None:
-    """Record that an open routing was checked. In the next check, other routings come first."""
+    """Record that an open routing was checked. The next check begins with other routings."""
     routings.change(tx, row_id, {"updated_at": now})
 
 
 def show_image(tx: Tx, row_id: int, image_id: str | None, now: datetime) -> None:
-    """Record the image of a server, by the image's id in this service."""
+    """Record the image of a server, by the id of the image in this service."""
     routings.change(tx, row_id, {"image_id": image_id, "updated_at": now})

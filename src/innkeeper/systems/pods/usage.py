@@ -1,4 +1,4 @@
-"""Store and prune measurements of pods, and return the measurements' age and a forecast.
+"""Store and prune measurements of pods, and return the usage of pods with a forecast.
 
 Always true: the newest measurement of a pod is kept, however old it is.
 """
@@ -17,11 +17,12 @@ from innkeeper.store.queries.pods import measurements, pods, routings
 from innkeeper.store.transactions import Tx
 
 POINTS_MAX = 1000
-"""The largest number of measurements in one forecast. A straight line needs no more."""
+"""The largest number of measurements in one forecast. A forecast is a straight line, which needs no
+more points."""
 
 NOT_COUNTED = timedelta(minutes=5)
-"""Created resources that are younger than this are not in the stored sums. They are summed up each
-time."""
+"""The stored sums leave out resources younger than this. Each request adds these resources itself.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def record(tx: Tx, uuid: str, usage: Mapping[str, Any], now: datetime) -> bool:
 
 
 def due(tx: Tx, podding: Podding, now: datetime) -> list[Pod]:
-    """Return the pods that were not measured within the period of the settings.
+    """Return the pods whose last measurement is older than the period in the settings.
 
     Pods that are down are left out. Polls find out when such a pod is up again.
     """
@@ -66,7 +67,7 @@ def due(tx: Tx, podding: Podding, now: datetime) -> list[Pod]:
 def placed(
     tx: Tx, newest: Mapping[int, PodMeasurement], until: datetime | None = None
 ) -> dict[int, dict[str, float]]:
-    """Return the amounts that this service placed in each pod after its last measurement.
+    """Return the amounts that this service placed in each pod after the pod's last measurement.
 
     The amounts are by kind. ``newest`` has the last measurements, by the pod's row id.
     """
@@ -79,10 +80,10 @@ def placed(
 
 
 def count_placed(tx: Tx, now: datetime) -> None:
-    """Store with each newest measurement the sum of the amounts that were placed later.
+    """Store with each newest measurement the sum of the amounts that were placed after it.
 
-    The amounts of the last minutes are left out, because these requests may still be refused. So a
-    new request only has to sum up the last minutes, however old the measurement is.
+    The sum leaves out the last minutes, because requests of the last minutes may still be refused.
+    With this sum, a new request only has to add up the last minutes.
     """
     until, newest = now - NOT_COUNTED, measurements.newest(tx)
     sums = placed(tx, newest, until)
@@ -94,7 +95,7 @@ def count_placed(tx: Tx, now: datetime) -> None:
 def prune(tx: Tx, podding: Podding, now: datetime) -> int:
     """Delete measurements that are older than the settings allow.
 
-    Return the number of measurements.
+    Return the number of deleted measurements.
     """
     days = podding.pod_measurements_kept_days
     return measurements.prune(tx, now - timedelta(days=days)) if days else 0
@@ -117,7 +118,7 @@ def history(tx: Tx, pod: Pod, *, limit: int) -> list[PodMeasurement]:
 
 
 def ages(tx: Tx, now: datetime) -> dict[str, tuple[bool, float | None]]:
-    """Return by the pod's name: True if the pod is up, and the seconds since its measurement."""
+    """Return, by pod name, whether each pod is up and the age of its measurement in seconds."""
     newest = measurements.newest(tx)
     found: dict[str, tuple[bool, float | None]] = {}
     for pod in pods.every(tx):

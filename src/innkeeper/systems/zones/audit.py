@@ -14,7 +14,7 @@ from innkeeper.store.transactions import Tx
 
 ROOM = "zones"
 REPAIR_TASK = "zone_repair"
-"""The periodic task that finishes and undoes what dead processes left."""
+"""The periodic task that finishes or undoes the work of processes that died."""
 DECIDED_WITHIN = timedelta(hours=1)
 _invariant = partial(Invariant, ROOM)
 IN_TWO_ZONES = _invariant(
@@ -34,7 +34,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
     """Yield all findings about servers in child zones."""
     for (uuid,) in audit.in_two_zones(tx):
         yield IN_TWO_ZONES.broken(uuid, f"server {uuid} is in this zone and in a child zone")
-    # The hour counts until the last repair. While the service does not run, nothing is repaired.
+    # The hour ends at the last repair, because a stopped service repairs nothing.
     last = periodic.last_turn(tx, REPAIR_TASK)
     if last is None:
         return

@@ -1,6 +1,6 @@
-"""The capabilities that a zone sends to its parents: sums over its hosts and child zones.
+"""Compute the capabilities that a zone sends to its parents: sums over hosts and child zones.
 
-Always true: only the numbers and names in this module leave the zone. The sums count only hosts and
+Always true: a parent gets only the numbers and names in this module. The sums count only hosts and
 child zones that answered recently. Dedicated hosts are left out, because a parent's users cannot
 use them.
 """
@@ -19,14 +19,14 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.dedications import GENERAL
 
 CLASSES = {"VCPU": "vcpus", "MEMORY_MB": "memory_mb", "DISK_GB": "disk_gb"}
-"""The resource classes whose sums parents get, with the names of the capabilities."""
+"""The resource classes whose sums a parent gets, with the name of each class in capabilities."""
 NUMBERS = tuple(f"{name}_{part}" for name in CLASSES.values() for part in ("total", "free"))
 HOSTS, LARGEST = "hosts", "largest_free_"
 KNOWN = (HOSTS, *NUMBERS, *(f"{LARGEST}{name}" for name in CLASSES.values()))
 FRESH_POLLS = 3
-"""A child zone's capabilities count until this many polls of the child zone have failed."""
+"""The number of failed polls after which a child zone's capabilities no longer count."""
 NUMBER_MAX = 1e15
-"""The largest plausible number from a child zone."""
+"""The largest number that is accepted from a child zone."""
 
 
 def of_table(table: HostTable, heard_since_s: float) -> dict[str, float]:
@@ -55,7 +55,7 @@ def with_children(
 ) -> dict[str, float]:
     """Add the capabilities of the child zones that were reached recently.
 
-    For a capability that is a largest amount, the result has the maximum instead of the sum.
+    Capabilities are summed, except ``largest_free_...``, where the result has the maximum.
     """
     oldest = now - timedelta(seconds=FRESH_POLLS * poll_s)
     whole = dict(own)

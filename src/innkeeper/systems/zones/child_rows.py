@@ -1,8 +1,8 @@
 """Check the servers that child zones list, before this zone shows them.
 
 Always true: a checked row has an id, and a sort key that ends with this id. Each id occurs once.
-The fields that this zone rewrites for older versions of the API exist, and have values of the right
-types.
+The row has all fields that this zone rewrites for older versions of the API, with values of the
+right types.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ PARTS = {"metadata": dict, "tags": list, "flavor": dict, "addresses": dict}
 
 @dataclass(frozen=True, slots=True)
 class ListRow:
-    """A server as a list shows it, and its sort key. The key ends with the server's id.
+    """One server in a list, with its sort key. The key ends with the server's id.
 
-    Older versions of the API show ``flavor_id``.
+    ``flavor_id`` is shown in older versions of the API.
     """
 
     key: tuple[object, ...]
@@ -45,7 +45,10 @@ def checked(
     *,
     has_details: bool,
 ) -> list[ListRow]:
-    """Return the usable rows of a list, each server once. ``flavors`` has the rows' flavor ids."""
+    """Return the usable rows of a list, without duplicates.
+
+    ``flavors`` has the flavor id of each row.
+    """
     found: dict[str, ListRow] = {}
     for key, row, flavor in zip_longest(keys, shown, flavors[: len(shown)]):
         if not isinstance(key, list) or len(key) != key_length or not all(map(_is_plain, key)):
@@ -70,7 +73,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _is_server(row: Mapping[str, object]) -> bool:
-    """Return True if a row has the fields that lists without details show."""
+    """Return True if a row has all fields of a list without details."""
     uuid = row.get("id")
     if not isinstance(uuid, str) or UUID_PATTERN.fullmatch(uuid) is None:
         return False

@@ -3,8 +3,9 @@
 A zone is one installation of this service. A zone forwards requests to its child zones.
 
 Always true: the secret with which this zone authenticates at a child is stored encrypted, and never
-returned. A child is active only if one of its last polls succeeded. Source: the seed *Distributed
-Scheduler*; ADR 0037.
+returned. A child is active only if one of its last polls succeeded.
+
+Source: the design *Distributed Scheduler*; ADR 0037.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ERROR_CHARS_MAX = 1000
 WEIGHT_MAX = 1e15
 """The largest offset or scale. With larger numbers, weights would lose digits."""
 ZONE_ID = "zone_id"
-"""The name under which this zone's own random id is stored among the secrets."""
+"""The name of the secret that holds this zone's own random id."""
 
 # Queries that are re-exported unchanged.
 every = children.every
@@ -49,7 +50,7 @@ class NewChild:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The answer of a child zone about itself when it was contacted."""
+    """What a child zone answered about itself when it was contacted."""
 
     zone_id: str
     latency_ms: float
@@ -60,8 +61,8 @@ class Reached:
 class Contact:
     """The answer of a child that was contacted before a change.
 
-    ``child`` is the child's row at the time of the contact. While this zone has records of servers
-    in the child, the same zone must answer. Exception: with ``may_be_another``, another zone may
+    ``child`` is the child's row at the time of the contact. If this zone has records of servers in
+    the child, the same zone as before must answer. With ``may_be_another``, another zone may
     answer.
     """
 
@@ -71,7 +72,7 @@ class Contact:
 
 
 def check_weights(offset: float, scale: float) -> None:
-    """Raise :class:`Invalid` for a weight offset or scale that gives no usable order.
+    """Raise :class:`Invalid` if a weight offset or scale is out of bounds.
 
     The check also works for integers of any length, and rejects NaN.
     """
@@ -84,7 +85,10 @@ def check_weights(offset: float, scale: float) -> None:
 def create(
     tx: Tx, wanted: NewChild, reached: Reached, *, box: SecretBox, ids: IdSource, now: datetime
 ) -> ChildZone:
-    """Add a child zone that was just reached. Raises :class:`Conflict` for a known child zone."""
+    """Add a child zone. The caller has just reached the zone.
+
+    Raises :class:`Conflict` if the zone is a child already.
+    """
     check_weights(wanted.weight_offset, wanted.weight_scale)
     _check_new(tx, reached.zone_id, "")
     made = ChildZone(
@@ -126,8 +130,8 @@ def change(
 ) -> ChildZone:
     """Set fields of a child zone.
 
-    With ``contact``, the state is set from the child's answer. The caller must contact the child
-    first if its address, user name or password changes. Raises :class:`Conflict` if the child was
+    If the address, user name or password changes, the caller must contact the child first. With
+    ``contact``, the state is set from the child's answer. Raises :class:`Conflict` if the child was
     changed meanwhile, or if another zone answers.
     """
     child = get(tx, uuid)
@@ -159,10 +163,10 @@ def _check_contact(tx: Tx, child: ChildZone, contact: Contact) -> None:
 
 
 def _check_new(tx: Tx, zone_id: str, uuid: str) -> None:
-    """Raise :class:`Conflict` if the zone that answered is already another child.
+    """Raise :class:`Conflict` if another child is the zone that answered.
 
-    ``uuid`` is the child that may be this zone. If a zone were a child twice, its servers and its
-    capacity would count twice.
+    ``zone_id`` is the id of the zone that answered, and ``uuid`` the child that was contacted. If
+    one zone were two children, its servers and its capacity would count twice.
     """
     for other in children.every(tx):
         if other.state.zone_id == zone_id and other.uuid != uuid:
@@ -172,7 +176,10 @@ def _check_new(tx: Tx, zone_id: str, uuid: str) -> None:
 
 
 def delete(tx: Tx, uuid: str) -> None:
-    """Remove a child zone. Raises :class:`InUse` while this zone has records of servers in it."""
+    """Remove a child zone.
+
+    Raises :class:`InUse` while this zone has records of servers in the child zone.
+    """
     child = get(tx, uuid)
     if children.has_servers(tx, child.id):
         raise InUse(f"Zone {child.name} still has servers of this zone's projects.")
@@ -203,9 +210,9 @@ def record_success(
 ) -> None:
     """Record a successful poll of a child zone.
 
-    With ``is_above``, the child zone is also above this zone: the zones form a cycle. Such a child
-    stays usable, and its error names the cycle. A cycle does no harm, because plans ask no zone
-    twice. A parent that wrongly claims a cycle does no harm either.
+    With ``is_above``, the child zone is also above this zone, so the zones form a cycle. The error
+    of the child then names the cycle, but the child stays usable. A cycle does no harm, because a
+    plan asks no zone twice.
     """
     child = children.by_uuid(tx, uuid)
     if child is not None:
@@ -226,11 +233,11 @@ def record_failure(tx: Tx, uuid: str, error: str, failures_max: int, now: dateti
 
 
 def fault_of(child: ChildZone, reached: Reached, own_id: str) -> str | None:
-    """Return why a child that answered a poll must not be used, or ``None`` for a usable child."""
+    """Return why a child that answered a poll must not be used, or ``None`` if it is usable."""
     if reached.zone_id == own_id:
         return "the zone is this zone itself"
     if child.state.zone_id not in (None, reached.zone_id):
-        return "another zone answers at this address; if this is intended, set the address again"
+        return "another zone answers at this address. If this is intended, set the address again."
     return None
 
 
@@ -260,7 +267,10 @@ def after_failure(state: ChildState, error: str, failures_max: int, now: datetim
 
 
 def own_zone_id(tx: Tx, box: SecretBox, ids: IdSource, now: datetime) -> str:
-    """Return the random id of this zone, which detects cycles. The first call makes the id."""
+    """Return the random id of this zone, which is used to detect cycles.
+
+    The first call creates the id.
+    """
     found = secret_boxes.read(tx, box, ZONE_ID)
     if found is None:
         found = ids.uuid().encode()

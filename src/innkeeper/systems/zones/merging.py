@@ -4,8 +4,9 @@ An offer is a possible place for one server, with a weight and an encrypted entr
 the server with the entry.
 
 Always true: a child's answer is used as a whole or not at all. An answer is unusable if a weight is
-not a finite number, or if an offer lacks an entry that this zone can pass on. Source: the seed
-*Distributed Scheduler*; ADR 0037.
+not a finite number, or if an offer lacks an entry that this zone can pass on.
+
+Source: the design *Distributed Scheduler*; ADR 0037.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Weighed(Protocol):
 
     @property
     def weight(self) -> float:
-        """The weight, after the offsets and scales of all zones between the place and this zone."""
+        """The weight in this zone. Each zone on the way here has applied its offsets and scales."""
 
     @property
     def item(self) -> str:
@@ -63,7 +64,7 @@ _ANSWERS = msgspec.json.Decoder(_Answer)
 class OffersOfChild(Sequence[PlacedOffer]):
     """The offers of a child, with this zone's weight offset and scale applied.
 
-    An offer object is made only when the plan takes the offer. A plan takes few of the offers,
+    An offer object is created only when the plan takes the offer. Most offers are never taken,
     because each child zone sends as many offers as servers are wanted.
     """
 
@@ -131,8 +132,8 @@ def _check(rows: Sequence[_Row], hops_left: int) -> None:
 def together(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int) -> list[Place]:
     """Return at most ``count`` offers that all come from one zone, for servers on one host.
 
-    The zone that can take the most servers wins. Among zones that can take the same number, the
-    weight of the first offer decides. If the weights are equal too, this zone wins.
+    The zone that can take the most servers wins. If zones can take equally many servers, the weight
+    of the first offer decides. If the weights are equal too, this zone wins.
     """
     lists: list[Sequence[Place]] = [some for some in (own, *below) if some]
     if not lists:
@@ -142,12 +143,12 @@ def together(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int)
 
 
 def merged(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int) -> list[Place]:
-    """Return the ``count`` best offers, best first, each host once.
+    """Return the ``count`` best offers, best first, and each host only once.
 
     If weights are equal, offers of this zone come first. The offers of each zone keep their order,
-    even if a later offer has a higher weight. A zone may weigh a host higher after the host was
-    picked for an earlier server. The next offer is always the best offer among the first remaining
-    offers of all zones.
+    even if a later offer has a higher weight: a zone may weigh a host higher after an earlier
+    server has picked it. So the next offer is always the best among the first remaining offers of
+    all zones.
     """
     found: dict[str, Place] = {}
     for each in heapq.merge(own, *below, key=_rank):

@@ -2,11 +2,13 @@
 
 A zone is one installation of this service. A zone parent sends requests to this zone.
 
-Always true: a secret is shown once, when it is made, and is stored encrypted. A request of a parent
-has at most the roles that this zone granted to the parent. The request may write only if one of
-these roles allows writing. The ids of the request's projects and users get the parent's prefix. So
-the request cannot reach resources of this zone's own users, or of other parents. Each id of a
-writing request is accepted once. Source: ADR 0037.
+Always true: a secret is shown once, when it is created, and is stored encrypted. A request of a
+parent has at most the roles that this zone granted to the parent. The request may write only if one
+of these roles allows writing. The ids of the request's projects and users get the parent's prefix.
+So the request cannot reach resources of this zone's own users, or of other parents. If a request
+writes, its id is accepted only once.
+
+Source: ADR 0037.
 """
 
 from __future__ import annotations
@@ -31,13 +33,13 @@ from innkeeper.systems.identity import secret_boxes
 from innkeeper.systems.identity.secret_boxes import NoSuchKey, SecretBox, Spoilt
 
 ANCESTORS_MAX = 16
-"""The maximum number of stored ancestors, which is more than any tree has levels."""
+"""The maximum number of stored ancestors. A tree has fewer levels."""
 DEFAULT_ROLES = ("member", "reader")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownParent:
-    """A zone parent with the secret that checks its tokens."""
+    """A zone parent, with the secret that checks its tokens."""
 
     parent: ZoneParent
     secret: str
@@ -53,9 +55,10 @@ def create(
     ids: IdSource,
     now: datetime,
 ) -> tuple[ZoneParent, str]:
-    """Create a zone parent. Return it, and its secret.
+    """Create a zone parent. Return the parent and its secret.
 
-    Raises :class:`Invalid` for an unusable name, and :class:`AlreadyExists`.
+    Raises :class:`Invalid` for an unusable name. Raises :class:`AlreadyExists` if the name is in
+    use.
     """
     if hops.PARENT_NAME.fullmatch(name) is None:
         raise Invalid(
@@ -98,7 +101,7 @@ def listing(tx: Tx) -> list[ZoneParent]:
 
 
 def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> ZoneParent:
-    """Set some of a parent's roles, limits and ``is_enabled``. Raises :class:`NotFound`."""
+    """Change some of a parent's roles, limits and ``is_enabled``. Raises :class:`NotFound`."""
     get(tx, uuid)
     parents.change(tx, uuid, **values, updated_at=now)
     return get(tx, uuid)
@@ -107,7 +110,7 @@ def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> ZoneP
 def renew_secret(
     tx: Tx, uuid: str, *, box: SecretBox, ids: IdSource, now: datetime
 ) -> tuple[ZoneParent, str]:
-    """Replace a parent's secret, and return the parent and the new secret.
+    """Replace a parent's secret. Return the parent and the new secret.
 
     The old secret is no longer accepted.
     """
@@ -116,14 +119,18 @@ def renew_secret(
 
 
 def delete(tx: Tx, uuid: str) -> None:
-    """Delete a zone parent. This zone's administrators may delete the parent's servers."""
+    """Delete a zone parent. This zone's administrators can delete the parent's servers later."""
     get(tx, uuid)
     parents.remove(tx, uuid)
     secret_boxes.forget(tx, _secret_name(uuid))
 
 
 def known(tx: Tx, name: str, box: SecretBox) -> KnownParent:
-    """Return an enabled parent with its secret. Raises :class:`Unauthenticated`."""
+    """Return an enabled parent with its secret.
+
+    Raises :class:`Unauthenticated` if the parent is unknown or disabled, or if its secret cannot be
+    read.
+    """
     parent = parents.by_name(tx, name)
     if parent is None or not parent.is_enabled:
         raise Unauthenticated(hops.REFUSED)
@@ -158,11 +165,11 @@ def admitted(claims: HopClaims, parent: ZoneParent) -> RequestContext:
 
 
 def spend(tx: Tx, hop: Hop, *, is_repeat: bool = False) -> None:
-    """Accept the id of a writing request, once.
+    """Accept the id of a writing request, but only once.
 
-    Raises :class:`Unauthenticated` the second time. The transaction that carries out the request
-    must call this function. ``is_repeat`` means that an earlier commit of the same work is in
-    doubt, so the id may already have been accepted.
+    The transaction that carries out the request must call this function. Raises
+    :class:`Unauthenticated` if the id was accepted before. With ``is_repeat``, an earlier commit of
+    the same work is in doubt, and an id that was accepted before is not an error.
     """
     hop_id = f"{hop.parent.id}.{hop.id}"
     if parents.is_spent(tx, hop_id):
@@ -177,7 +184,7 @@ def spend(tx: Tx, hop: Hop, *, is_repeat: bool = False) -> None:
 
 
 def note_ancestors(tx: Tx, hop: Hop) -> None:
-    """Store the zones above this zone, which a parent's poll has listed, to detect cycles."""
+    """Store the zones above this zone, as a parent's poll lists them, to detect cycles."""
     found = parents.by_uuid(tx, hop.parent.uuid)
     above = tuple(each for each in hop.tree.visited[-ANCESTORS_MAX:] if is_uuid(each))
     if found is not None and found.ancestors != above:
@@ -185,13 +192,13 @@ def note_ancestors(tx: Tx, hop: Hop) -> None:
 
 
 def ancestors(tx: Tx) -> tuple[str, ...]:
-    """Return the random ids of the zones above this zone that its enabled parents listed."""
+    """Return the random ids of all zones above this zone, as its enabled parents listed them."""
     enabled = [each for each in parents.every(tx) if each.is_enabled]
     return tuple(dict.fromkeys(above for each in enabled for above in each.ancestors))
 
 
 def prune(tx: Tx, now: datetime) -> int:
-    """Forget the ids of requests whose tokens have expired. Return the number of ids."""
+    """Forget the ids of requests whose tokens have expired. Return the number of deleted ids."""
     return parents.prune(tx, now)
 
 

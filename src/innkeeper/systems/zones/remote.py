@@ -1,12 +1,14 @@
-"""Servers in child zones: in which zone each server is, and the next step for it.
+"""Servers in child zones: the zone of each server, and the state of its boot or deletion.
 
 A boot batch is the servers of one boot request. The batch is undecided until enough of its servers
 are built, or all servers are undone.
 
 Always true: a row is written before the child is asked to build the server. The row is kept until
 it is certain that the child does not have the server. So a process that restarts finds all servers
-that it may have begun to build. While a boot batch is undecided and any of its servers may exist,
-there is a row with the batch's ``batch_min``. Source: ADR 0037.
+that it may have begun to build. While a batch is undecided and any of its servers may exist, at
+least one row has the batch's ``batch_min``, the number of servers that must be built.
+
+Source: ADR 0037.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from innkeeper.store.transactions import Tx
 
 TOMBSTONE_LIFETIME = timedelta(seconds=900)
 """How long a forbidden server id is kept. Build plan entries expire earlier, so no late request can
-build the server afterwards."""
+build the server after this time."""
 BEGUN = (ZoneServerState.BUILDING, ZoneServerState.BUILT)
 ANY = (
     ZoneServerState.BUILDING,
@@ -47,7 +49,7 @@ set_amounts = remote.set_amounts
 
 
 def get(tx: Tx, uuid: str) -> ZoneServer | None:
-    """Return a server that is in a child zone, or may be there."""
+    """Return the record of a server that is or may be in a child zone."""
     found = remote.by_uuids(tx, [uuid])
     return found[0] if found else None
 
@@ -55,7 +57,7 @@ def get(tx: Tx, uuid: str) -> ZoneServer | None:
 def settle(tx: Tx, uuids: Collection[str], now: datetime) -> bool:
     """Decide to keep the servers of a boot request.
 
-    Return False if some are already being undone.
+    Return False if some of the servers are already being undone.
     """
     return remote.set_state(tx, uuids, BEGUN, ZoneServerState.BUILT, now) == len(uuids)
 
@@ -63,7 +65,8 @@ def settle(tx: Tx, uuids: Collection[str], now: datetime) -> bool:
 def keep(tx: Tx, built: Collection[str], others: Collection[str], now: datetime) -> bool:
     """Decide on the servers of one boot request: keep ``built``, and forget the ``others``.
 
-    No child zone has the ``others``. Return False if the decision was already made.
+    The caller knows that no child zone has the ``others``. Return False if the decision was already
+    made.
     """
     if built and remote.keep(tx, built, now) != len(built):
         return False
@@ -72,7 +75,7 @@ def keep(tx: Tx, built: Collection[str], others: Collection[str], now: datetime)
 
 @dataclass(frozen=True, slots=True)
 class BuiltBelow:
-    """The built servers of one boot request, if the repair would keep all of them."""
+    """The built servers of one boot request, all of which the repair wants to keep."""
 
     uuids: Collection[str]
     now: datetime
@@ -107,25 +110,25 @@ def touch(tx: Tx, uuids: Collection[str], now: datetime) -> bool:
 
 
 def look_later(tx: Tx, uuids: Collection[str], now: datetime) -> None:
-    """Let the repair check other servers first, because it can do nothing about these now."""
+    """Move servers to the end of the repair's queue, because nothing can be repaired now."""
     remote.touch(tx, uuids, now, 0)
 
 
 def look_soon(tx: Tx, uuid: str, now: datetime) -> None:
-    """Record that the amounts of a server are about to change in its child zone."""
+    """Record that the amounts of a server in a child zone are about to change."""
     built = (ZoneServerState.BUILT,)
     remote.set_state(tx, [uuid], built, ZoneServerState.BUILT, now)
 
 
 def forbid(tx: Tx, uuids: Collection[str], now: datetime) -> None:
-    """Ensure that no late request builds these servers in this zone or in a child zone."""
+    """Forbid late requests to build these servers in this zone or in a child zone."""
     known, until = remote.used(tx, uuids), now + TOMBSTONE_LIFETIME
     fresh = [uuid for uuid in dict.fromkeys(uuids) if uuid not in known]
     remote.use_many(tx, [UsedEntry(uuid, None, until) for uuid in fresh])
 
 
 def forbidden(tx: Tx, uuids: Collection[str]) -> Collection[str]:
-    """Return those of these servers that must not be built."""
+    """Return the servers among ``uuids`` that must not be built."""
     return remote.used(tx, uuids).keys()
 
 

@@ -1,15 +1,15 @@
 """Encrypt (seal) the entries of build plans.
 
-Clients pass entries on, and cannot read them. An entry is one item of a build plan: a server id and
-a host.
+An entry is one item of a build plan: a server id and a host. Clients pass entries on, and cannot
+read them.
 
 Always true: an entry opens only with the key that sealed it, in the zone with the same name, for
 the same project and request. A modified entry does not open. No two entries are equal. The first
 key in the settings seals entries, and every key in the settings can open them. All entries of an
 answer have the same length.
 
-May be false: an opened entry has not expired, and its host has enough free capacity. An entry
-reserves no capacity, so a boot repeats all checks.
+May be false: that an opened entry has not expired, and that its host has enough free capacity. An
+entry reserves no capacity, so a boot repeats all checks.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ only hosts of this zone."""
 HEAD_BYTES = len(FORM) + KEY_ID_BYTES
 LENGTH_BYTES = 2
 CONTENT_BYTES = 384
-"""The length of the content of an entry without hops left. The longest host name fits into this
+"""The length of an entry's content if no hops are left. The longest host name fits into this
 length."""
 LAYER_BYTES = 128
 """The number of bytes that each hop adds to an entry, for the child's id, key id, nonce and tag."""
 BOX_BYTES = LENGTH_BYTES + NONCE_BYTES + TAG_BYTES
-"""The number of bytes that a sealed entry has in addition to the padded content."""
+"""The number of bytes that sealing adds to the padded content of an entry."""
 NONCE_MASK = (1 << 8 * NONCE_BYTES) - 1
 ITEM_BYTES = 16
 _ITEMS = b"innkeeper build plan item 1"
@@ -98,7 +98,7 @@ class Sealer:
     """Seals and opens the entries of one zone."""
 
     def __init__(self, zone_name: str, keys: Sequence[bytes], lifetime_s: float) -> None:
-        assert keys, "a zone without a key makes no plans"
+        assert keys, "a sealer needs at least one key"
         self._zone_name = zone_name
         self._ring = KeyRing({key_id(key).hex(): _derived(key) for key in keys})
         self._head = FORM + bytes.fromhex(self._ring.first_id)
@@ -131,8 +131,8 @@ class Sealer:
     ) -> list[str]:
         """Seal entries as :meth:`seal` does.
 
-        ``first_nonce`` is unpredictable, and the nonces of the other entries are the numbers after
-        it. Two plans use the same nonce no more often than with a random nonce for each entry.
+        ``first_nonce`` is unpredictable. The next entries get the next numbers as nonces. The risk
+        of equal nonces in two plans is no higher than with random nonces.
         """
         first, expires_at = int.from_bytes(first_nonce, "big"), now + self._lifetime
         return [
@@ -190,21 +190,21 @@ class Sealer:
         return found
 
     def item(self, tree_id: str, index: int) -> str:
-        """Return the item of an offer: a text that stands for the offered place.
+        """Return a text that stands for the offered place.
 
-        Within a tree of zones, the same place always gets the same item. Clients cannot guess
-        items.
+        Within a tree of zones, the same place always gets the same text. Clients cannot guess the
+        text.
         """
         text = f"{tree_id}:{index}".encode()
-        # BLAKE2b has a key of its own, and takes a third of the time of an HMAC.
+        # BLAKE2b has a built-in keyed mode, which takes a third of the time of an HMAC.
         return hashlib.blake2b(text, key=self._item_key, digest_size=ITEM_BYTES).hexdigest()
 
     def _bound(self, head: bytes, scope: EntryScope) -> bytes:
-        # The last result is kept, because most entries in a row are for the same request.
+        # The last result is kept, because successive entries are mostly for the same request.
         last = self._last_bound
         if last is not None and last[1] is scope and last[0] == head:
             return last[2]
-        # A JSON list keeps the texts apart: part of one text cannot pass for part of the next text.
+        # A JSON list keeps the texts apart, so no part of a text can pass for part of the next.
         texts = [self._zone_name, scope.project_id, scope.request_digest]
         bound = head + msgspec.json.encode(texts)
         self._last_bound = head, scope, bound
@@ -212,7 +212,7 @@ class Sealer:
 
 
 def _first_content(padded: bytes) -> _HostContent:
-    """Return the content of an entry that an older version sealed, and that is still in use."""
+    """Return the content of an entry that an older release has sealed in the first form."""
     # JSON decoders ignore trailing spaces.
     row = _FIRST_DECODER.decode(padded)
     return _HostContent(*row)
@@ -233,7 +233,7 @@ def _content_of(
 def are_entries_of(texts: Sequence[str], hops_left: int) -> bool:
     """Return True if texts may be entries of a child whose request had ``hops_left``.
 
-    This zone can seal such texts again. It cannot check their content.
+    This zone can seal such texts again, but cannot check their content.
     """
     bytes_max = HEAD_BYTES + BOX_BYTES + CONTENT_BYTES + LAYER_BYTES * max(hops_left, 0)
     chars_max = bytes_max * 4 // 3 + 1
@@ -249,13 +249,13 @@ def sealer_of(settings: Zoning) -> Sealer | None:
 
 
 def key_id(key: bytes) -> bytes:
-    """Return the id by which entries name a key. The id reveals nothing about the key."""
+    """Return the id of a key. Entries contain this id, which reveals nothing about the key."""
     return bytes.fromhex(key_rings.key_id(key, _NAMING))
 
 
 def _derived(key: bytes) -> bytes:
-    # The derived key has the length that the cipher needs, even if ``key`` has only 128 bits.
-    # ``info`` keeps it different from keys that are derived for other purposes.
+    # The derived key has the length that the cipher needs, even if ``key`` has only 128 bits. With
+    # ``info``, the derived key differs from keys that are derived for other purposes.
     return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=_SEALING).derive(key)
 
 

@@ -11,12 +11,13 @@ from innkeeper.entrypoints.agent.drivers.driver import Driver
 
 Wait = Callable[[float], Any]
 Maker = Callable[[Mapping[str, Any], Path, Wait], Driver]
-"""Creates a driver from the program's options, its state folder, and a function that waits."""
+"""A function that creates a driver from the program's options, a state folder, and a function that
+waits."""
 
 
 SIZES = ("hosts", "host_prefix", "vcpus", "memory_mb", "disk_gb")
 BEHAVIOR = ("build_time_s", "move_time_s", "fail_builds_on")
-"""Options that the fake driver takes unchanged."""
+"""Options of the program that are also options of the fake driver."""
 
 
 def _fake(options: Mapping[str, Any], state_dir: Path, wait: Wait) -> Driver:

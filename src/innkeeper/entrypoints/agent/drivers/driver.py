@@ -1,9 +1,10 @@
 """The protocol that an agent's driver implements.
 
-Every order may arrive twice: after a crash, the service again sends all orders without a reported
-result. So all orders must be idempotent: ``build`` does nothing if the server exists, and
-``destroy`` does nothing if the server is gone. Orders for different servers come from several
-threads at once. Orders for one server come in sequence, except orders that interrupt a running one.
+Every order may arrive twice, because after a crash, the service again sends all orders without a
+reported result. So all orders must be idempotent. For example, ``build`` does nothing if the server
+exists, and ``destroy`` does nothing if the server does not exist. Orders for different servers come
+from several threads at once. Orders for one server come in sequence, except orders that interrupt a
+running order.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import Any, Protocol
 
 
 class DriverFailed(Exception):
-    """An order could not be carried out. Only administrators see the message."""
+    """Raised if an order cannot be carried out. Only administrators see the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """One host as its driver sees it; see the reference of the agents' protocol.
+    """One host, as a driver reports it. The reference of the agents' protocol describes the fields.
 
-    Each inventory has a ``total``, and optionally the other fields of an inventory.
+    Each inventory has a ``total``. All other fields of an inventory are optional.
     """
 
     name: str
@@ -39,7 +40,7 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to do with one server on one host."""
+    """An order of the service, for one server on one host."""
 
     order_id: int
     kind: str
@@ -67,28 +68,31 @@ class Driver(Protocol):
         """
 
     def build(self, order: Order) -> None:
-        """Build the server. If it raises :class:`DriverFailed`, no part of the server is left."""
+        """Build the server.
+
+        If this fails, remove all parts of the server, and raise :class:`DriverFailed`.
+        """
 
     def destroy(self, order: Order) -> None:
-        """Remove the server. Raises :class:`DriverFailed` if the server is still there."""
+        """Remove the server. Raises :class:`DriverFailed` if the server still exists."""
 
     def change(self, order: Order) -> None:
         """Carry out an order of a kind in :data:`OrderKind.CHANGES`.
 
-        Raises :class:`DriverFailed`.
+        Raises :class:`DriverFailed` if this fails.
         """
 
     def change_volume(self, order: Order) -> None:
         """Carry out an order of a kind in :data:`OrderKind.VOLUMES`.
 
-        Raises :class:`DriverFailed`.
+        Raises :class:`DriverFailed` if this fails.
         """
 
     def interrupt(self, order: Order) -> None:
         """Carry out an order of a kind in :data:`OrderKind.BESIDE` while another order runs.
 
-        Raises :class:`DriverFailed`.
+        Raises :class:`DriverFailed` if this fails.
         """
 
     def close(self) -> None:
-        """Release all resources. No order follows."""
+        """Release all resources. No order follows this call."""

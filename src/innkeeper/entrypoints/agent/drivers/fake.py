@@ -1,7 +1,7 @@
-"""A driver without machines: it only records servers, their power states and their volumes.
+"""A driver without machines, which only records servers, their power states and their volumes.
 
-Always true: the effect of an order is written to a file before the order is reported as done. So
-a killed agent still has its servers after a restart.
+Always true: the effect of an order is written to a file before the order is reported as done. So an
+agent that was killed still has its servers after a restart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FAIL_KEY = "fail-"
 """An order fails if its server has a metadata key that consists of this prefix and the order's
 kind. The value is the message."""
 LOOK_S = 0.05
-"""How often a migration checks whether it is aborted or must complete."""
+"""The seconds between two checks of a migration for an abort or a forced completion."""
 POWER: Mapping[str, int] = {
     OrderKind.STOP: SHUT_DOWN,
     OrderKind.START: RUNNING,
@@ -34,11 +34,11 @@ POWER: Mapping[str, int] = {
     OrderKind.DEPART: SHUT_DOWN,
     OrderKind.SHELVE: SHUT_DOWN,
 }
-"""The power state of a server after each of these orders. The server must be on the host."""
+"""The power state of a server after each kind of order. The server must be on the host."""
 COMING = frozenset({OrderKind.ARRIVE, OrderKind.EXPECT, OrderKind.EVACUATE, OrderKind.UNSHELVE})
 """Orders that bring a server to a host."""
 SLOW = COMING - {OrderKind.EXPECT}
-"""Orders that bring a server and copy much data. ``send`` copies much data too."""
+"""Orders that bring a server to a host and copy much data. ``send`` also copies much data."""
 CPU_FACTS = {
     "arch": "x86_64",
     "model": "Made-up",
@@ -90,8 +90,8 @@ class FakeDriver:
         zones: Sequence[str | None] = options.zones or (None,)
         inventories = {"VCPU": {"total": options.vcpus}, "MEMORY_MB": {"total": options.memory_mb}}
         if options.disk_gb:
-            # A host without disks of its own has no disk inventory: servers get disks from a shared
-            # pool.
+            # If a host has no disks of its own, it has no disk inventory. Servers then get disks
+            # from a shared pool.
             inventories["DISK_GB"] = {"total": options.disk_gb}
         return [
             HostFacts(
@@ -135,7 +135,7 @@ class FakeDriver:
         self._connect_all(order)
 
     def _connect_all(self, order: Order) -> None:
-        """Connect exactly the volumes that the order lists, and disconnect all others."""
+        """Connect the volumes that the order lists, and disconnect all other volumes."""
         listed = {str(each["volume_id"]) for each in order.body.get("volumes", ())}
         for volume in self._state.connections(order.server_id, order.host):
             if volume not in listed:
@@ -192,7 +192,8 @@ class FakeDriver:
             self._wait(min(LOOK_S, remaining_s))
             remaining_s -= LOOK_S
         _fail_if_requested(order)
-        # This succeeds if the server is no longer on the host: an earlier order has sent it.
+        # If the server is no longer on the host, an earlier order has already sent it, so this
+        # succeeds.
         if not self._state.send(order.server_id, order.host, migration):
             raise DriverFailed("The migration was aborted.")
 

@@ -1,4 +1,4 @@
-"""The fake driver's state: which servers are on which hosts, and their power states.
+"""The fake driver's state, with the servers on each host, their power states and their volumes.
 
 Always true: a change is written to a file before the call returns. The file is not flushed each
 time, so a power failure may lose changes.
@@ -20,10 +20,10 @@ class FakeState:
     """A file with a row for each server on each host."""
 
     def __init__(self, folder: Path) -> None:
-        # Reentrant, because ``send`` calls other methods that lock.
+        # The lock is reentrant, because ``send`` calls other methods that lock.
         self._lock = threading.RLock()
         path = folder / STATE_FILE
-        # SQLite gives its other files the permissions of this one.
+        # SQLite gives its other files the permissions of this file.
         path.touch(mode=0o600)
         self._rows = sqlite3.connect(
             path, check_same_thread=False, isolation_level=None, timeout=LOCK_TIMEOUT_S
@@ -56,7 +56,7 @@ class FakeState:
             self._run(sql, server_id, host, power)
 
     def switch(self, server_id: str, host: str, power: int) -> bool:
-        """Set a server's power state; returns False if the server is not on the host."""
+        """Set a server's power state. Returns False if the server is not on the host."""
         sql = "UPDATE servers SET power = ? WHERE id = ? AND host = ?"
         with self._lock:
             return self._run(sql, power, server_id, host).rowcount == 1
@@ -73,7 +73,7 @@ class FakeState:
             self._run("INSERT OR IGNORE INTO volumes VALUES (?, ?)", volume, size_gb)
 
     def grow_volume(self, volume: str, size_gb: object) -> None:
-        """Set the size of a volume, which another agent may have made."""
+        """Set the size of a volume. Does nothing if another agent has made the volume."""
         with self._lock:
             self._run("UPDATE volumes SET size_gb = ? WHERE id = ?", size_gb, volume)
 
@@ -88,7 +88,7 @@ class FakeState:
             return self._run("SELECT id, size_gb FROM volumes ORDER BY id").fetchall()
 
     def connect(self, server_id: str, host: str, volume: str) -> bool:
-        """Connect a volume to a server; returns False if the server is not on the host."""
+        """Connect a volume to a server. Returns False if the server is not on the host."""
         sql = "SELECT 1 FROM servers WHERE id = ? AND host = ?"
         with self._lock:
             if self._run(sql, server_id, host).fetchone() is None:
@@ -110,7 +110,7 @@ class FakeState:
             return [row[0] for row in self._run(sql, server_id, host)]
 
     def send(self, server_id: str, host: str, migration: str) -> bool:
-        """Remove a server that has migrated; returns False if its migration was aborted."""
+        """Remove a server that has migrated. Returns False if its migration was aborted."""
         with self._lock:
             if self.is_stopped(migration):
                 return False
@@ -124,7 +124,7 @@ class FakeState:
             return found.fetchone() is not None
 
     def stop(self, server_id: str, host: str, migration: str) -> bool:
-        """Abort a migration; returns False if its server has already moved."""
+        """Abort a migration. Returns False if its server has already moved."""
         sql = "SELECT 1 FROM servers WHERE id = ? AND host = ?"
         with self._lock:
             if self._run(sql, server_id, host).fetchone() is None:

@@ -1,6 +1,6 @@
-"""These handlers show the Compute API's version documents, which need no token.
+"""These handlers show the Compute API's version documents, and list its extensions.
 
-They also list the API's extensions.
+Version documents need no token.
 """
 
 from __future__ import annotations

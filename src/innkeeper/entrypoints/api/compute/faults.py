@@ -68,7 +68,7 @@ def body_refusal(error: Any) -> str:
 
 def query_refusal(error: Any) -> str:
     """Return the message for a validation error in a request's query."""
-    # The path is the parameter's name and an index, because a parameter has a list of values.
+    # The path has the parameter's name and an index, because a parameter has a list of values.
     return _refusal(error, "query parameters", error.path[0] if error.path else None)
 
 
@@ -87,7 +87,7 @@ def _refusal(error: Any, noun: str, name: Any) -> str:
 
 
 def _in_words(error: Any) -> str | None:
-    """Return the description of the violated pattern, or ``None`` for unknown patterns."""
+    """Return a description of the violated pattern in words, or ``None`` if there is none."""
     if error.validator == "pattern":
         return WORDS.get(error.validator_value)
     if error.validator != "additionalProperties":

@@ -9,7 +9,10 @@ Links = list[dict[str, str]]
 
 
 def links_to(call: Call, path: str) -> Links:
-    """Return a resource's two links: one with the API version in its path, and one without it."""
+    """Return two links to a resource.
+
+    The first has the API version in its path, the second does not.
+    """
     return [
         {"rel": "self", "href": f"{call.address}/v2.1/{path}"},
         {"rel": "bookmark", "href": f"{call.address}/{path}"},

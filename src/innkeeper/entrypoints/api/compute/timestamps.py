@@ -28,7 +28,10 @@ def parsed(name: str, text: str) -> datetime:
 
 
 def changes(filters: Mapping[str, str]) -> tuple[datetime | None, datetime | None]:
-    """Parse changes-since and changes-before. A missing parameter becomes ``None``."""
+    """Parse the parameters ``changes-since`` and ``changes-before``.
+
+    A missing parameter is ``None``.
+    """
     first, last = (
         parsed(name, filters[name]) if name in filters else None
         for name in ("changes-since", "changes-before")

@@ -29,7 +29,7 @@ DAYS_MAX = LIFETIME_S_MAX // DAY_S
 def carry_out(
     database: Database, options: Mapping[str, Any], ids: IdSource, now: datetime
 ) -> list[str]:
-    """Issue a credential, or revoke all of an agent's credentials; return the lines to print.
+    """Issue a credential, or revoke all credentials of an agent. Returns the lines to print.
 
     Raises :class:`Invalid` for invalid options.
     """

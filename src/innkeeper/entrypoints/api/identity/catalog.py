@@ -1,4 +1,4 @@
-"""Handlers of the service catalog, its single region, and the single domain."""
+"""These handlers show the service catalog, with its single region, and the single domain."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _address(call: Call, endpoint: Endpoint) -> dict[str, Any]:
 
 
 def whole(call: Call) -> list[dict[str, Any]]:
-    """Return the catalog in the form that tokens contain."""
+    """Return the service catalog in the format of tokens."""
     endpoints = _endpoints(call)
     return [
         {
@@ -129,7 +129,7 @@ async def find_domains(call: Call) -> Answer:
 
 
 async def no_domains(call: Call) -> Answer:
-    """List the domains that the caller can log in to.
+    """List the domains for which the caller can get a token.
 
     The list is empty, because roles cannot be assigned on domains.
     """

@@ -19,7 +19,7 @@ CLOUD = "innkeeper"
 
 @dataclass(frozen=True, slots=True)
 class CloudLogin:
-    """The administrator's login, with the address of the Identity API."""
+    """The administrator's login and the address of the Identity API."""
 
     auth_url: str
     user: str
@@ -29,7 +29,7 @@ class CloudLogin:
 
 
 def write(directory: Path, login: CloudLogin) -> Path:
-    """Write the login and return the file's path."""
+    """Write the login to the file, and return the file's path."""
     path = directory / NAME
     content = _content(path)
     content["clouds"][CLOUD] = {
@@ -50,7 +50,7 @@ def write(directory: Path, login: CloudLogin) -> Path:
 
 
 def move(directory: Path, auth_url: str) -> None:
-    """Update the Identity API's address in the file, if the file exists and has this cloud."""
+    """Update the Identity API's address in the file, if the file has a login."""
     path = directory / NAME
     content = _content(path)
     auth = _auth(content)

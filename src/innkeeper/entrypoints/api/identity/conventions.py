@@ -1,4 +1,4 @@
-"""Helpers for the resources of the Identity API: links, lists, booleans and the domain."""
+"""Functions that the handlers of the Identity API share."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def listed(call: Call, name: str, things: list[dict[str, Any]]) -> Answer:
 
 
 def changes(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return the changes that a body requests, under the stored names of the fields.
+    """Return the new values in a body, by the names of the stored fields.
 
-    ``names`` are the accepted fields, in addition to ``description`` and ``enabled``.
+    A body may have the fields in ``names``, and ``description`` and ``enabled``. Other fields are
+    ignored.
     """
     found = {name: fields[name] for name in names if name in fields}
     if "description" in fields:
@@ -61,15 +62,15 @@ def check_domain(fields: Mapping[str, Any]) -> None:
 
 
 def is_elsewhere(call: Call) -> bool:
-    """Return whether the query filters by a domain that does not exist, so the list is empty."""
+    """Return whether a query filters by an unknown domain, for which a list is empty."""
     return call.last("domain_id", DEFAULT_DOMAIN_ID) != DEFAULT_DOMAIN_ID
 
 
 def time_text(when: datetime) -> str:
-    """Format a time in UTC as tokens show it."""
+    """Format a UTC time in the format of tokens."""
     return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def new_id(call: Call) -> str:
-    """Return a new id: a UUID without hyphens, as this API requires."""
+    """Return a new id, which is a UUID without hyphens."""
     return call.site.ids.uuid().replace("-", "")

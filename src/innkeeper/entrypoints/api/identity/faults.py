@@ -12,7 +12,7 @@ LOGIN = "auth"
 """The field of a login. Errors about a login quote no values, because a secret may be in the wrong
 field."""
 QUOTING_NOTHING = frozenset({"required", "additionalProperties"})
-"""Schema keywords whose violations have messages with field names, but without values."""
+"""Violations of these schema keywords have messages that contain names of fields, but no values."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:

@@ -23,7 +23,8 @@ ACTS = ("show", "rotate", "drop-old", "reset")
 def carry_out(act: str, database: Database, path: Path, draw: Draw, now: datetime) -> list[str]:
     """Carry out one of :data:`ACTS`, and return the lines to print.
 
-    Raises :class:`~innkeeper.entrypoints.api.identity.key_files.KeyFileError`.
+    Raises :class:`~innkeeper.entrypoints.api.identity.key_files.KeyFileError` if the key file
+    cannot be used.
     """
     if act == "show":
         return database.read(lambda tx: _shown(tx, path))
@@ -52,7 +53,8 @@ def _shown(tx: Tx, path: Path) -> list[str]:
 def _rotate(tx: Tx, path: Path, draw: Draw, now: datetime) -> list[str]:
     key_files.secret_box_for(tx, path, draw)
     keys = [draw(KEY_BYTES), *key_files.read(path)]
-    # Write the file first: a crash after this leaves an unused key, but no secret is lost.
+    # Write the file first. If the process crashes after this, a key is unused, but no secret is
+    # lost.
     key_files.write(path, keys)
     secret_box = SecretBox(keys, draw)
     count = secret_boxes.reseal(tx, secret_box, now) + tokens.seal_signing_key(tx, secret_box, now)
@@ -74,7 +76,7 @@ def _reset(tx: Tx, path: Path, draw: Draw) -> list[str]:
     if not path.exists():
         key_files.write(path, [draw(KEY_BYTES)])
     lost = secret_boxes.forget_lost(tx, SecretBox(key_files.read(path), draw))
-    lines = [f"{name}: forgotten, because no key here opens it" for name in lost]
+    lines = [f"{name}: forgotten, because no key on this machine opens it" for name in lost]
     if tokens.KEY_NAME in lost:
         lines.append("Restart the service on all machines. All existing tokens are then invalid.")
     return lines or ["All sealed secrets can be opened; nothing was forgotten."]

@@ -1,8 +1,8 @@
 """The file with the keys that seal secrets, one key per line. The first key seals new secrets.
 
-Always true: a file that users other than its owner can access is rejected. The file is created with
-the first secret. It is never created if the database has sealed secrets, because a new key cannot
-open them.
+Always true: a key file is rejected if users other than its owner can access it. The file is created
+before the first secret is sealed. If the database has sealed secrets, no new file is created,
+because a new key cannot open them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class KeyFileError(OSError):
-    """The key file cannot be used; the message contains the reason and the remedy."""
+    """Raised if the key file cannot be used. The message contains the reason and the remedy."""
 
 
 def path_of(storing: Storing) -> Path:
@@ -86,7 +86,7 @@ def secret_box_for(tx: Tx, path: Path, draw: Draw) -> SecretBox:
 
     Creates a missing key file if the database has no sealed secrets yet. Raises
     :class:`KeyFileError` if the key of a sealed secret is missing. Call this function in a write
-    transaction. If two processes start at once, the second process then sees the secrets that the
+    transaction. Then, if two processes start together, the second process sees the secrets that the
     first process has sealed.
     """
     sealed = secret_boxes.used_keys(tx)

@@ -28,7 +28,7 @@ _TOKEN = re.compile(rf"({_NAME.pattern})(?::({_NAME.pattern}))?")
 
 
 def issue(call: Call, identity: Mapping[str, Any], scope: Scope) -> tuple[TokenView, str]:
-    """Issue a token, and return its view and its text."""
+    """Issue a token for a user, and return the token's content and the token itself."""
     if PASSWORD in identity["methods"]:
         fields = identity[PASSWORD]["user"]
         user: str = fields.get("id") or fields.get("name") or ""
@@ -52,7 +52,7 @@ def _project(user: str, scope: Scope) -> str | None:
 
 
 def subject_header(call: Call) -> str:
-    """Return the header ``X-Subject-Token``; raises :class:`Invalid` if it is missing."""
+    """Return the header ``X-Subject-Token``. Raises :class:`Invalid` if it is missing."""
     text = call.headers.get(SUBJECT)
     if not text:
         raise Invalid("The header X-Subject-Token is missing.")
@@ -60,7 +60,10 @@ def subject_header(call: Call) -> str:
 
 
 def subject(call: Call) -> TokenView:
-    """Return the view of the token in the header ``X-Subject-Token``."""
+    """Return the content of the token in the header ``X-Subject-Token``.
+
+    Raises :class:`NotFound` for a malformed token.
+    """
     match = _TOKEN.fullmatch(subject_header(call))
     if match is None:
         raise NotFound(UNKNOWN_TOKEN)

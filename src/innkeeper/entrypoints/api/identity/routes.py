@@ -1,7 +1,8 @@
-"""The Identity API: its routes, their policy rules, and the API as a whole.
+"""The Identity API, with its routes and their policy rules.
 
-The rules have Keystone's names. A rule about the caller's own resources is checked twice: first by
-the route, as if the caller owned the resource, and then by the handler, with the actual owner.
+The rules have Keystone's names. A rule about the caller's own resources is checked twice. First,
+the route checks it as if the caller owned the resource. Then the handler checks it with the actual
+owner.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ GRANT = f"{GRANTS}/{{role_id}}"
 
 _AUTH = (
     Route("GET", "", documents.choices, None, success=(300,)),
-    # With a trailing slash, because clients request this path with and without one.
+    # The path ends with a slash, because clients request it with and without a slash.
     Route("GET", "/v3/", documents.show, None),
     Route(
         "POST",

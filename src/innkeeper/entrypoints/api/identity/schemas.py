@@ -9,7 +9,7 @@ NAME_LENGTH_MAX = 255
 PROJECT_NAME_LENGTH_MAX = 64
 ID_LENGTH_MAX = 64
 PASSWORD_LENGTH_MAX = 4096
-"""Limits the work that an unauthenticated client can cause; hashing accepts any length."""
+"""This limits the work that an unauthenticated client can cause. Hashing accepts any length."""
 DESCRIPTION_LENGTH_MAX = 65535
 TOKEN_LENGTH_MAX = 8192
 PROPERTIES_MAX = 16
@@ -117,7 +117,7 @@ PASSWORD_CHANGE = _object({"user": _object(_PASSWORDS, *_PASSWORDS)}, "user")
 _ROLE = {
     "name": NAME,
     "description": TEXT,
-    # Domain-specific roles are not supported; the stock client sends null.
+    # Domain-specific roles are not supported. The stock client sends null.
     "domain_id": {"type": "null"},
     "options": NO_OPTIONS,
 }

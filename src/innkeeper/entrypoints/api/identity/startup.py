@@ -102,7 +102,7 @@ def authenticator(
     remember_s = authenticating.token_cache_s
     users: Authenticator
     if authenticating.auth == "keystone":
-        # Imported only if needed, because the library takes a third of a second to load.
+        # Import this only if needed, because the library takes a third of a second to load.
         from innkeeper.clients.keystone import Keystone  # noqa: PLC0415
         from innkeeper.entrypoints.api import auth_keystone  # noqa: PLC0415
 

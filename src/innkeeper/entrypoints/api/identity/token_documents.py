@@ -13,7 +13,7 @@ from innkeeper.entrypoints.api.routing import Call
 
 @dataclass(frozen=True, slots=True)
 class TokenView:
-    """The content of a token's document; ``user`` and ``project`` are pairs of id and name."""
+    """The content of a token's document. ``user`` and ``project`` are pairs of an id and a name."""
 
     user: tuple[str, str]
     project: tuple[str, str] | None

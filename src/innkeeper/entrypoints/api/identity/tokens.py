@@ -1,4 +1,4 @@
-"""Handlers that issue tokens for a password or for another token, show them, and revoke them.
+"""Handlers that issue, show and revoke tokens. A token is issued for a password or another token.
 
 Always true: the answer to a rejected login contains no reason, and takes the same time whether or
 not the user exists.
@@ -87,9 +87,9 @@ async def _by_password(
     if user is None or not is_right:
         raise Unauthenticated(logins.REFUSED)
     known = user
-    # Read the project and roles here. With an earlier read, a login as an unknown user would take
-    # less time than a login as a known user. If the user has changed since the first read, the
-    # token is invalid, because it contains the old ``tokens_valid_from``.
+    # Read the project and roles only after the password check, so that unknown users do not get
+    # faster answers than known users. If the user has changed since the first read, the token is
+    # invalid, because it contains the old ``tokens_valid_from``.
     holder, all_roles = await call.read(lambda tx: _holder_and_roles(tx, known, scope))
     return _signed(call, signer, holder, all_roles, None)
 

@@ -1,8 +1,8 @@
 """Handlers of users and their passwords.
 
 Always true: a password is hashed before the write begins, and is never shown. Attempts to log in as
-one user from one source run one at a time: a wrong password is counted before the next attempt
-begins. An attempt that is rejected because of too many failures computes no hash.
+one user from one source run one at a time, so that a wrong password is counted before the next
+attempt begins. After too many failures, an attempt is rejected without computing a hash.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ NO_PASSWORD = ""
 
 
 async def is_password_of(call: Call, user: User | None, name: str, password: str) -> bool:
-    """Return whether ``password`` is the user's password; false for an unknown user (``None``).
+    """Return whether ``password`` is the user's password.
 
-    ``name`` is the name in the request, under which failures of an unknown user are counted. Raises
+    If ``user`` is ``None``, the user is unknown, and no password is correct.
+
+    Failures of an unknown user are counted under ``name``, which is the name in the request. Raises
     :class:`TooManyAttempts` after too many failures from the same source.
     """
     settings = call.site.settings.authenticating

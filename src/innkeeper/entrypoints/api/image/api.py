@@ -1,4 +1,4 @@
-"""The Image API as a whole: its routes, its rules, and the form of its errors."""
+"""The Image API, with its routes, its rules, and the form of its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts request bodies into images: new images, and images changed by a JSON patch."""
+"""Converts request bodies to new images, and applies JSON patches to images."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ def _value(change: Mapping[str, Any]) -> Any:
 
 
 def _target(path: str) -> tuple[str, str | None]:
-    """Return the attribute that a JSON pointer names, and an index if the pointer is to a tag."""
+    """Return the attribute that a JSON pointer names.
+
+    If the pointer names a tag, also returns the index of the tag.
+    """
     steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
     if len(steps) == 1:
         return steps[0], None

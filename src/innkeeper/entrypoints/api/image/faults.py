@@ -1,4 +1,4 @@
-"""The Image API's error bodies: HTML, or JSON for clients that accept JSON but not HTML."""
+"""The Image API's error bodies. They are HTML, or JSON for clients that do not accept HTML."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Handlers of image data. An upload computes the data's size and checksums, but stores no data.
 
-The scheduler needs an image's size, and clients compare its checksum; nothing reads the data.
+The scheduler needs an image's size, and clients compare its checksum, but nothing reads the data.
 Agents have their own copies of images.
 """
 
@@ -38,7 +38,7 @@ async def upload(call: Call) -> Answer:
 
 
 async def download(call: Call) -> Answer:
-    """Answer 204 before an image's upload, and 404 after it, because image data is not stored."""
+    """Answer 204 if an image has no data yet. Otherwise, answer 404, because no data is stored."""
     image = await call.read(lambda tx: visible(tx, call))
     if image.size_bytes is None:
         return Answer(204)

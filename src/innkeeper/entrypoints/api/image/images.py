@@ -99,7 +99,7 @@ def _with_status(image: Image, before: str, after: str) -> Image:
 
 
 def visible(tx: Tx, call: Call) -> Image:
-    """Return the image in the path, as :func:`images.get` does for the caller."""
+    """Return the image in the path. Raises :class:`NotFound` if the caller may not see it."""
     context = call.context
     return images.get(tx, call.params["image_id"], context.project_id, is_admin=context.is_admin)
 

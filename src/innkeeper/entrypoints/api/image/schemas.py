@@ -1,6 +1,7 @@
 """Schemas of requests about images.
 
-Unlike other APIs, this API accepts unknown keys, as properties. Their values must be strings.
+Unlike other APIs, this API accepts unknown keys, which become properties of the image. Values of
+properties must be strings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Converts images to the form in which the Image API shows them."""
+"""Converts images to JSON values for answers of the Image API."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLAIN_FORMATS = frozenset({"raw", "iso"})
 
 
 def shown(image: Image) -> dict[str, Any]:
-    """Return an image as the API shows it, with its properties."""
+    """Return the JSON value of an image, with its properties."""
     path = f"/v2/images/{image.id}"
     is_plain = image.disk_format in PLAIN_FORMATS
     return {

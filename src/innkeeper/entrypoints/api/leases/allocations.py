@@ -35,7 +35,7 @@ async def show(call: Call) -> Answer:
 
 
 async def swap(call: Call) -> Answer:
-    """Replace a host in a lease by another host, and show the replaced host's reservations."""
+    """Replace a host in a lease with another host, and show the replaced host's reservations."""
     row, uuid, context = (
         host_row(call.params["host_id"]),
         call.body["lease_id"],

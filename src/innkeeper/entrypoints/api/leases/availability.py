@@ -29,7 +29,7 @@ OWN = frozenset(
 
 
 async def show(call: Call) -> Answer:
-    """Show when hosts or slots are free, the next free window, and how far a lease can extend."""
+    """Show when hosts or slots are free, the next free window, and the latest end of a lease."""
     question, lease_id = _question(call), call.last("lease_id")
     if question is None and lease_id is None:
         raise Invalid("Missing parameter resource_type")
@@ -78,7 +78,10 @@ def _dates(window: Window) -> dict[str, str]:
 
 
 def _question(call: Call) -> AvailabilityQuestion | None:
-    """Return the question about a reservation, or ``None`` if the query names no resource type."""
+    """Return the reservation and the window that the query asks about.
+
+    Returns ``None`` if the query names no resource type.
+    """
     resource_type = call.last("resource_type")
     if resource_type is None:
         return None
@@ -105,7 +108,7 @@ def _window(call: Call) -> Window:
 
 
 def _limit(call: Call) -> datetime | None:
-    """Return the end date in the query, beyond which no extension of a lease is considered."""
+    """Return the end date in the query, which is an upper limit for the extension of a lease."""
     text = call.last("end_date")
     return bodies.moment(text, call.now) if text else None
 

@@ -46,7 +46,7 @@ def name_of(given: Any) -> str:
 
 
 def window_of(body: Mapping[str, Any], now: datetime) -> Window:
-    """Return the window of a new lease, which does not begin in the past."""
+    """Return the window of a new lease. Raises :class:`Invalid` for a bad window."""
     start, end = moment(body["start_date"], now), moment(body["end_date"], now)
     start = start_from(start, now)
     if end <= start:
@@ -73,16 +73,16 @@ def moment(text: Any, now: datetime) -> datetime:
 
 
 def later(moment: datetime, by: timedelta) -> datetime:
-    """Return the time that is ``by`` later, or the last possible time if that is earlier."""
+    """Return a time plus ``by``, but at most the last possible time."""
     return moment + min(by, LAST_MOMENT - moment)
 
 
 def events_of(
     body: Mapping[str, Any], window: Window, now: datetime, uuids: Sequence[str], leasing: Leasing
 ) -> tuple[EventRequest, ...]:
-    """Return the events of a new lease: start, end, warning, and the events of the client.
+    """Return the start, end and warning events of a new lease, and the client's own events.
 
-    ``uuids`` has ids for the events: :data:`EVENTS_MAX` + 3 or more.
+    ``uuids`` has at least :data:`EVENTS_MAX` + 3 ids for the events.
     """
     ids = iter(uuids)
     found = [
@@ -98,7 +98,7 @@ def events_of(
 
 
 def warning_at(given: Any, window: Window, now: datetime, leasing: Leasing) -> datetime | None:
-    """Return the time of the warning before the end of a lease; ``None`` for no warning."""
+    """Return the time of the warning before a lease ends, or ``None`` if there is no warning."""
     if given not in (None, ""):
         at = moment(given, now)
         if not window.start <= at <= window.end:
@@ -120,7 +120,7 @@ def _event(given: Any, window: Window, now: datetime, uuid: str, kind: str) -> E
     if not isinstance(name, str) or not 0 < len(name) <= NAME_MAX:
         raise Invalid("Malformed parameter event_type")
     if name in EVENT_TYPES.values():
-        raise Invalid(f"Malformed parameter event_type: {name} is an event of the service itself")
+        raise Invalid(f"Malformed parameter event_type: only the service makes {name}")
     if at is None:
         raise Invalid("Missing parameter event_date")
     due_at = moment(at, now)
@@ -130,7 +130,7 @@ def _event(given: Any, window: Window, now: datetime, uuid: str, kind: str) -> E
 
 
 def change_of(body: Mapping[str, Any], now: datetime, ids: IdSource) -> LeaseChange:
-    """Return the wanted changes of a lease."""
+    """Return the changes of a lease that a body requests."""
     if not body:
         raise Invalid("No data to update")
     unknown = sorted(body.keys() - CHANGEABLE)

@@ -34,7 +34,7 @@ async def show(call: Call) -> Answer:
 
 
 async def written(leases: Sequence[Lease]) -> bytes:
-    """Return leases as a calendar. A thread does this, because a long calendar takes seconds."""
+    """Return leases as a calendar. This runs in a thread, because a long calendar takes seconds."""
     return await asyncio.to_thread(document, leases)
 
 
@@ -67,7 +67,7 @@ def _event(lease: Lease) -> Event:
 
 
 def _end(lease: Lease) -> datetime:
-    """Return when a lease ended, if that was before its planned end; else the planned end."""
+    """Return the time when a lease ended or will end, but at most its planned end."""
     return lease.end_at if lease.ended_at is None else min(lease.ended_at, lease.end_at)
 
 
@@ -78,5 +78,5 @@ def _text(reservation: Reservation) -> str:
 
 
 def _utc(moment: datetime) -> datetime:
-    """Return a time in the format of iCalendar: to the second, in UTC."""
+    """Return a UTC time without microseconds, as iCalendar requires."""
     return moment.replace(microsecond=0, tzinfo=UTC)

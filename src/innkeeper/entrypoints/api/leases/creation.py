@@ -82,7 +82,7 @@ def _dates(window: Window) -> dict[str, str]:
 def _requests(
     call: Call, body: Mapping[str, Any], recurrence: Recurrence | None
 ) -> list[LeaseRequest]:
-    """Return the requests for all leases, without reservations."""
+    """Return a request for each lease of the series, without reservations."""
     ids, leasing = call.site.ids, call.site.settings.leasing
     name, first = bodies.name_of(body["name"]), bodies.window_of(body, call.now)
     uuids = [ids.uuid() for _ in range(bodies.EVENT_IDS)]
@@ -110,7 +110,7 @@ def _requests(
 
 
 def _recurrence(call: Call, given: Any) -> Recurrence | None:
-    """Return how a lease is repeated; ``None`` if the lease is not repeated."""
+    """Return how a lease is repeated, or ``None`` if it is not repeated."""
     if given is None:
         return None
     if not isinstance(given, Mapping):

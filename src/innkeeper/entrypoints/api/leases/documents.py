@@ -1,4 +1,7 @@
-"""Version documents of the Reservation API, which need no token, and its microversions."""
+"""Version documents of the Reservation API, and the API's microversions.
+
+The documents need no token.
+"""
 
 from __future__ import annotations
 

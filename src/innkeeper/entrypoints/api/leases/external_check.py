@@ -1,9 +1,9 @@
 """Asks the operator's external check about leases, before they are created or changed.
 
 Always true: the check is asked outside of any transaction, so that other writers need not wait for
-its answer. First, hosts are chosen without writing the lease, and the check is asked about this
-choice. Then hosts are chosen again, and the lease is written. May be false: that the lease gets the
-hosts that the check saw.
+its answer. First, a transaction that is rolled back chooses hosts, and the check is asked about
+them. Then a second transaction chooses hosts again, and writes the lease. May be false: that the
+lease gets the hosts about which the check was asked.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ DENIED = "External service enforcement filter denied the request."
 SILENT = f"{DENIED} The service gave no usable answer."
 THREADS = 8
 WAIT_S = 1.0
-"""The maximum time for which a question waits for a thread. The time for the answer comes in
-addition."""
+"""The maximum time in seconds for which a question waits for a thread, in addition to the time for
+the answer."""
 
 
 class ExternalCheck:
-    """The external check in the settings. It is asked in threads of its own."""
+    """Asks the external check in the settings, in threads of its own."""
 
     def __init__(self, client: LeaseCheckClient, *, deadline_s: float, fails_open: bool) -> None:
         self._client = client
@@ -44,7 +44,7 @@ class ExternalCheck:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lease-check")
 
     async def demand(self, path: str, body: Mapping[str, Any]) -> None:
-        """Raise :class:`Invalid` if the check denies a lease.
+        """Ask the check about a lease. Raises :class:`Invalid` if the check denies the lease.
 
         If the check gives no usable answer, a setting decides whether the lease is denied.
         """
@@ -62,7 +62,7 @@ class ExternalCheck:
 
 
 def connect(leasing: Leasing) -> ExternalCheck | None:
-    """Return the external check in the settings, or ``None`` if there is none."""
+    """Return the external check in the settings, or ``None`` if they have no check."""
     if leasing.lease_check_url is None:
         return None
     client = LeaseCheckClient(
@@ -79,7 +79,7 @@ def connect(leasing: Leasing) -> ExternalCheck | None:
 
 
 class _Planned(Refusal):
-    """Raised to roll back the transaction that only plans leases."""
+    """An exception that rolls back a transaction that only plans leases."""
 
     def __init__(self, leases: Sequence[tuple[Lease, Mapping[str, list[HeldHost]]]]) -> None:
         super().__init__("Nothing was changed, because this was a plan.")
@@ -92,10 +92,10 @@ async def ask_first(
     work: Deciding[Sequence[Lease]],
     current: Callable[[Tx], Lease] | None = None,
 ) -> None:
-    """Ask the check about each lease that ``work`` would write. Without a check, do nothing.
+    """Ask the external check about each lease that ``work`` would write, if there is a check.
 
-    For a change, ``current`` reads the lease as it is now. Raises the errors of ``work``, and
-    :class:`Invalid` if the check denies the lease.
+    If ``work`` changes a lease, ``current`` reads the lease before the change. Raises the errors of
+    ``work``, and :class:`Invalid` if the check denies a lease.
     """
     check = call.site.lease_check
     if check is None:

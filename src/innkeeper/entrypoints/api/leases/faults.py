@@ -27,14 +27,14 @@ def form(fault: Fault) -> tuple[bytes, str]:
 
 
 def _is_of_framework(fault: Fault) -> bool:
-    """Return whether Blazar's web framework would reject the request, in its own form."""
+    """Return whether Blazar's web framework would report this error, in a different form."""
     if fault.status == HTTPStatus.NOT_FOUND:
         return fault.message == UNKNOWN_PATH
     return fault.is_versionless or fault.status in FRAMEWORK_STATUSES
 
 
 def refusal(error: Any) -> str:
-    """Word a violation in a body or a query."""
+    """Return the message for a schema violation in a body or a query."""
     where = "/".join(str(step) for step in error.path)
     message = str(error.message)
     if len(message) > SHOWN_MAX:

@@ -1,4 +1,4 @@
-"""Floating IPs, which this service does not have, in the form that Blazar's clients expect."""
+"""Handlers of floating IPs. This service has none, but Blazar's clients request them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SHOWN_MAX = 36
 
 
 async def index(call: Call) -> Answer:
-    """List floating IPs (there are none, because there are no networks)."""
+    """List floating IPs. The list is empty, because this service has no networks."""
     return Answer(200, {"floatingips": []})
 
 

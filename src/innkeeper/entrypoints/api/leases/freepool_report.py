@@ -27,7 +27,8 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 async def show(call: Call) -> Answer:
     """Show how long hosts and slots of the freepool were reserved, used and idle.
 
-    The report covers only the past. A period that ends in the future is cut at the current time.
+    The report covers only the past. If the requested period ends in the future, the report ends at
+    the current time.
     """
     period, group_by, is_csv = _period(call), _group_by(call), _is_csv(call)
     found = await call.read(lambda tx: freepool_report.of_period(tx, period, group_by))
@@ -89,5 +90,5 @@ def _csv(found: Mapping[str, Hours], group_by: str) -> bytes:
 
 
 def _harmless(name: str) -> str:
-    """Return a name that spreadsheets do not read as a formula."""
+    """Return a name in a form that spreadsheets do not read as a formula."""
     return f"'{name}" if name.startswith(FORMULAS) else name

@@ -20,11 +20,11 @@ _PROPERTIES = f"{_HOSTS}/properties"
 _FLOATING_IPS = "/v1/floatingips"
 _FLOATING_IP = f"{_FLOATING_IPS}/{{floatingip_id}}"
 
-_GET_HOSTS = Rule(f"{_RULE}:get", ADMIN, "List the hosts of the freepool, and show one.")
+_GET_HOSTS = Rule(f"{_RULE}:get", ADMIN, "List and show the hosts of the freepool.")
 _GET_ALLOCATIONS = Rule(
-    f"{_RULE}:get_allocations", ADMIN, "List the reservations of hosts, and show those of one host."
+    f"{_RULE}:get_allocations", ADMIN, "List and show the reservations of hosts."
 )
-_GET_FLOATING_IPS = Rule("blazar:floatingips:get", PROJECT, "List floating IPs, and show one.")
+_GET_FLOATING_IPS = Rule("blazar:floatingips:get", PROJECT, "List and show floating IPs.")
 
 HOST_ROUTES = (
     Route("GET", _HOSTS, hosts.index, _GET_HOSTS, query=schemas.PAGES),
@@ -65,7 +65,7 @@ HOST_ROUTES = (
         "PUT",
         f"{_HOST}/allocation",
         allocations.swap,
-        Rule(f"{_RULE}:reallocate", ADMIN, "Replace a host in a lease by another one."),
+        Rule(f"{_RULE}:reallocate", ADMIN, "Replace a host in a lease with another host."),
         body=schemas.SWAP,
     ),
 )

@@ -33,7 +33,7 @@ async def show(call: Call) -> Answer:
 
 
 async def add(call: Call) -> Answer:
-    """Add an empty host to the freepool, with optional capabilities of your own."""
+    """Add an empty host to the freepool. The body may define further capabilities of the host."""
     name, capabilities = host_bodies.host_of(call.body)
     pool = call.site.settings.leasing.freepool_aggregate_name
     host = await call.write(
@@ -59,7 +59,10 @@ async def remove(call: Call) -> Answer:
 
 
 def marker_of(call: Call) -> int:
-    """Return the row id of the host after which a page begins. Raises :class:`Invalid`."""
+    """Return the row id in the query's marker, after which a page of hosts begins.
+
+    Raises :class:`Invalid` if the marker is not a number.
+    """
     marker = call.last("marker") or "0"
     if not _is_number(marker):
         raise Invalid(f"The marker {marker[:36]} is not a host.")

@@ -45,7 +45,7 @@ def lease_context(call: Call) -> LeaseContext:
 
 
 def project_of(call: Call) -> str:
-    """Return the project of the call's token. Raises :class:`Invalid` if it has none."""
+    """Return the project of the call's token. Raises :class:`Invalid` if there is no project."""
     project_id = call.context.project_id
     if project_id is None:
         raise Invalid("A lease requires a token with project scope.")
@@ -53,11 +53,11 @@ def project_of(call: Call) -> str:
 
 
 def search_of(call: Call) -> LeaseSearch:
-    """Return the conditions in a query, which listed leases must meet."""
+    """Return the conditions in a query that the listed leases must meet."""
     status = call.last("status")
     known = {shown: each for each, shown in rendering.STATUSES.items()}
     if status is not None and status.upper() not in known:
-        raise Invalid(f"Malformed parameter status: one of {', '.join(known)}")
+        raise Invalid(f"Malformed parameter status: use one of {', '.join(known)}")
     since, until = call.last("start_date"), call.last("end_date")
     return LeaseSearch(
         call.last("name"),
@@ -78,7 +78,8 @@ async def index(call: Call) -> Answer:
             tx, project_id=project_id, after=call.last("marker"), limit=limit, wanted=wanted
         )
     )
-    # Check the policy once per owner: many leases have few owners, and each check takes time.
+    # Check the policy once per owner, because many leases have few owners, and each check takes
+    # time.
     owners = {each.project_id for each in found}
     owned = {each for each in owners if call.allows(GET, project_id=each)}
     text = await written_list(
@@ -88,7 +89,7 @@ async def index(call: Call) -> Answer:
 
 
 async def written_list(leases: Sequence[Lease], show: Callable[[Lease], Any]) -> bytes:
-    """Return a list of leases as JSON. A thread does this, because a long list takes seconds."""
+    """Return a list of leases as JSON. This runs in a thread, because a long list takes seconds."""
     return await asyncio.to_thread(json_of, leases, show)
 
 
@@ -155,7 +156,7 @@ async def decline(call: Call) -> Answer:
 
 
 async def decided(call: Call, work: Deciding[T], *, is_dry: bool) -> T:
-    """Run ``work``, and return the leases that it writes. A dry run then rolls them back."""
+    """Run ``work`` in a transaction, and return its result. A dry run is rolled back."""
     made: list[T] = []
 
     def act(tx: Tx, decision: DecisionContext) -> T:
@@ -180,7 +181,7 @@ async def delete(call: Call) -> Answer:
 
 
 def _owned(tx: Tx, call: Call) -> Lease:
-    """Return the lease in the path, if the route's rule allows the call.
+    """Return the lease in the path. Raises an error if the route's rule denies access.
 
     Projects may also see a lease that is shared with them or offered to them. If the caller may see
     the lease but not change it, a change gets a 403. If the caller may not see the lease, any call

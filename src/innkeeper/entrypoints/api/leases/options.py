@@ -1,4 +1,4 @@
-"""Reads the options of a lease: sharing, a new owner, and an early end."""
+"""Reads the options of a lease, which are its sharing, a new owner, and an early end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MINUTE_S = 60
 
 
 def take(body: Mapping[str, Any]) -> tuple[LeaseOptions, dict[str, Any]]:
-    """Return the options in a body, and the rest of the body."""
+    """Return the options in a body, and the body without the options."""
     options: LeaseOptions = {}
     if SHARED_WITH in body:
         options["shared_with"] = _projects(body[SHARED_WITH])

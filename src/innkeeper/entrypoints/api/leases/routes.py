@@ -1,4 +1,4 @@
-"""The Reservation API: its routes, their policy rules, and the API as a whole.
+"""The Reservation API, with its routes and their policy rules.
 
 The rules have Blazar's names.
 """
@@ -31,7 +31,7 @@ _AVAILABILITY = "/v1/availability"
 _QUOTAS = "/v1/quotas"
 _QUOTA = f"{_QUOTAS}/{{project_id}}"
 
-_GET_LEASES = Rule(f"{RULE}:get", PROJECT, "List a project's leases, and show one.")
+_GET_LEASES = Rule(f"{RULE}:get", PROJECT, "List and show a project's leases.")
 _DELETE_LEASE = Rule(f"{RULE}:delete", PROJECT_WRITER, "End a lease, or all leases of a series.")
 _ACCEPT = Rule(f"{RULE}:accept", PROJECT_WRITER, "Accept or decline a lease that was offered.")
 _GET_AVAILABILITY = Rule(availability.RULE, PROJECT)
@@ -82,8 +82,8 @@ _TABLE = (
     Route("GET", "", documents.versions, None, success=(300,)),
     Route("GET", "/versions", documents.versions, None, success=(300,)),
 )
-# A request that writes, and whose route names no parameters, must not ignore any: ``dry_run`` would
-# then do the real thing.
+# A route that writes and has no parameters must reject all parameters. Otherwise, it would ignore
+# ``dry_run``, and write.
 ROUTES = tuple(
     replace(each, query=schemas.NO_QUERY) if each.method != "GET" and each.query is None else each
     for each in _TABLE

@@ -37,8 +37,8 @@ UPDATE: Schema = {
     },
     "maxProperties": 32,
 }
-"""The schema of a changed lease. It allows any other properties; the module ``bodies`` rejects
-properties that cannot be changed."""
+"""The schema of a changed lease. It allows any other properties, because the module ``bodies``
+rejects properties that cannot be changed."""
 _HOST_NAME = {**_TEXT, "minLength": 1}
 ADD_HOST: Schema = {
     "type": "object",
@@ -59,8 +59,8 @@ SET_QUOTA = closed(
 )
 DRY_RUN = query({"dry_run": {"type": "string"}})
 NO_QUERY = query({})
-"""The schema of the query of requests that write and have no dry run. It rejects ``dry_run``,
-because ignoring that parameter would do harm."""
+"""The query's schema for requests that write and have no dry run. It rejects ``dry_run``, because a
+request that ignores it would write."""
 _ANY_TEXT: Schema = {"type": "string"}
 AVAILABILITY = query(
     {

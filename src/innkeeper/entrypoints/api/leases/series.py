@@ -1,4 +1,4 @@
-"""Handlers of series of leases: show all leases of a series, and end them."""
+"""These handlers show and end all leases of a series."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _may_end(call: Call, lease: Lease) -> bool:
 
 
 def _visible(tx: Tx, call: Call) -> list[Lease]:
-    """Return those leases of the series in the path that the caller may see."""
+    """Return the leases of the series in the path that the caller may see."""
     uuid = call.params["series_id"]
     found = [
         each

@@ -1,4 +1,4 @@
-"""Helpers for the handlers of host flavors and pclouds: contexts, access checks and times."""
+"""Functions that the handlers of host flavors and pclouds share."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ def context(call: Call) -> PcloudContext:
 def owned(tx: Tx, call: Call) -> Pcloud:
     """Return the pcloud in the path, if the route's rule allows the call.
 
-    If the rule does not allow it, a caller that may see or use the pcloud gets a 403, and any other
-    caller gets a 404.
+    Otherwise, the error is a 403 if the caller may see or use the pcloud, and a 404 if not.
     """
     found = pclouds.get(tx, call.params["pcloud_id"])
     demand_owned(tx, call, found)
@@ -57,7 +56,8 @@ def seen(tx: Tx, call: Call) -> Pcloud:
 def used(tx: Tx, call: Call) -> Pcloud:
     """Return the pcloud in the path, if the caller may act for the project in the path.
 
-    Members of that project and administrators may act for the project. The pcloud's owner may not.
+    Members of this project and administrators may act for the project. The pcloud's owner may not
+    act for it.
     """
     found = seen(tx, call)
     call.demand(call.rule, project_id=call.params["tenant_id"])
@@ -85,6 +85,6 @@ def _demand_seen(tx: Tx, call: Call, pcloud: Pcloud) -> None:
 
 
 def moment(value: datetime) -> str:
-    """Format a naive time in UTC, as this API does."""
+    """Format a naive UTC time for an answer."""
     assert value.tzinfo is None, "times are naive and in UTC"
     return value.isoformat(timespec="microseconds")

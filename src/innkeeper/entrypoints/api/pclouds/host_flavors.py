@@ -1,4 +1,4 @@
-"""Handlers of host flavors, for all users, and of their pools, for administrators."""
+"""Handlers of host flavors for all users, and handlers of their pools for administrators."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def index(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show a host flavor; administrators also see the size of its pool."""
+    """Show a host flavor. Administrators also see the size of its pool."""
     flavor_id, ctx = call.params["host_flavor_id"], context(call)
     shown = await call.read(lambda tx: _whole(tx, call, host_flavors.get(tx, flavor_id), ctx))
     return Answer(200, {"host_flavor": shown})
@@ -103,7 +103,7 @@ async def add_host(call: Call) -> Answer:
 
 
 async def update_host(call: Call) -> Answer:
-    """Start the maintenance of a host in a pool, with a reason, or end it."""
+    """Start or end the maintenance of a host in a pool. A start needs a reason."""
     flavor_id, hostname = call.params["host_flavor_id"], call.params["hostname"]
     reason, ctx = call.body["host"]["maintenance"], context(call)
 
@@ -131,8 +131,7 @@ def _shown(
 ) -> list[dict[str, Any]]:
     """Return host flavors in the form of the API.
 
-    Includes the numbers of free hosts if the caller may see them. To count the free hosts, all
-    hosts in the pools are read.
+    If the caller may see the numbers of free hosts, reads all hosts in the pools to count them.
     """
     shown: list[dict[str, Any]] = [
         {"id": each.flavor_id, "description": each.description, "units": each.units}

@@ -1,6 +1,7 @@
-"""Handlers of the hosts of pclouds, which have names that the pclouds' owners choose.
+"""Handlers of the hosts of pclouds. The owner of a pcloud chooses the names of its hosts.
 
-Always true: no answer contains the name of a machine. Administrators find that name in the pools.
+Always true: no answer contains the real name of a machine. Administrators see this name in the
+pools of host flavors.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def _host_request(body: dict[str, Any]) -> HostRequest:
 
 
 def _digest(host_requests: Sequence[HostRequest], *, is_several: bool) -> str:
-    """Return a digest of a request. Explicit defaults do not change the digest."""
+    """Return a digest of a request. Omitted values count as their defaults."""
     facts = [is_several, *(astuple(each) for each in host_requests)]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
@@ -95,12 +96,12 @@ def _digest(host_requests: Sequence[HostRequest], *, is_several: bool) -> str:
 async def _allocate_several(call: Call, request: Request, ctx: PcloudContext) -> dict[str, Any]:
     """Allocate hosts in several steps, each with its own commit.
 
-    Raises the first error if no host can be allocated. If a whole step fails after an earlier step
-    has allocated hosts, the error of that step is reported for all remaining hosts.
+    If no host can be allocated, raises the first error. If a step fails after an earlier step has
+    allocated hosts, the answer has the error of this step for all remaining hosts.
     """
     so_far = bulk_allocation.BEGINNING
-    # Each step tries some of the remaining hosts. It may also find hosts that another request with
-    # the same token has allocated.
+    # Each step tries to allocate some of the remaining hosts. It may find that another request with
+    # the same token has already allocated them.
     while so_far.remaining(request):
         before = so_far
         try:
@@ -201,7 +202,10 @@ def _shown(tx: Tx, found: Sequence[PcloudHost], ctx: PcloudContext) -> list[dict
 
 
 def _health(member: PcloudHost, ctx: PcloudContext) -> str:
-    """Return the state of the machine. The pcloud's owner sets the state of the host separately."""
+    """Return the health of a host's machine.
+
+    The owner enables the host independently of its health.
+    """
     if member.is_replaced:
         return "replaced"
     if member.maintenance is not None:

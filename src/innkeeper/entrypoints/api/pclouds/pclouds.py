@@ -69,7 +69,7 @@ async def index(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show a pcloud; projects that may use it see fewer details than its owner."""
+    """Show a pcloud. Projects that may use it see fewer details than its owner."""
     shown = await call.read(lambda tx: _one_shown(tx, call, seen(tx, call)))
     return Answer(200, {"pcloud": shown})
 
@@ -134,7 +134,7 @@ async def authorize(call: Call) -> Answer:
 
 
 async def drop(call: Call) -> Answer:
-    """Revoke a project's access to a pcloud; the project's servers there are kept."""
+    """Revoke a project's access to a pcloud. The project's servers in the pcloud are kept."""
     return await _of_project(call, let_out, pclouds.drop)
 
 
@@ -159,7 +159,10 @@ async def _of_project(
 
 
 async def actions(call: Call) -> Answer:
-    """List the actions on a pcloud during which the caller's project owned it, newest first."""
+    """List the actions on a pcloud, newest first.
+
+    An owner sees no actions from before it owned the pcloud.
+    """
     limit, marker = limit_of(call), call.last("marker")
     before = None if marker is None else int(marker)
     sees_all = call.allows(f"{PCLOUDS}:index:all_projects")
@@ -193,9 +196,9 @@ def _action_shown(call: Call, done: PcloudAction, *, sees_all: bool) -> dict[str
 
 
 def _readable(tx: Tx, call: Call) -> tuple[str, str | None]:
-    """Return the path's pcloud and its owner, if the caller may read the pcloud's actions.
+    """Return the pcloud in the path and its owner. Raises if the caller may not read its actions.
 
-    The last owner may read the actions of a deleted pcloud.
+    If the pcloud is deleted, its last owner may read its actions.
     """
     pcloud_id = call.params["pcloud_id"]
     found = pclouds.get_or_none(tx, pcloud_id)

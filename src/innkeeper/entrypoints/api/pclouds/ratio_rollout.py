@@ -24,8 +24,7 @@ async def roll_out(call: Call, uuid: str, remaining: int) -> None:
     def go_on(tx: Tx) -> int:
         return ratio_rollout.go_on(tx, uuid, ctx)
 
-    # Limited to the steps that these hosts need, because other requests may keep changing the
-    # ratios.
+    # Limit the number of steps, because other requests may change the ratios again and again.
     for _ in range(0, remaining, ROLLED_OUT_AT_ONCE):
         try:
             if not await call.write(go_on, ROLLED_OUT_AT_ONCE * LINES_OF_A_HOST, WHOLE_HOSTS):
@@ -36,7 +35,7 @@ async def roll_out(call: Call, uuid: str, remaining: int) -> None:
 
 
 async def roll_out_edited(call: Call, aggregate: Aggregate) -> None:
-    """Call :func:`roll_out` for the pcloud that an edited aggregate represents, if there is one."""
+    """If an edited aggregate belongs to a pcloud, call :func:`roll_out` for the pcloud."""
     if aggregate.kind != PCLOUD_KIND:
         return
 

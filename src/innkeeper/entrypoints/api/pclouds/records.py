@@ -1,4 +1,4 @@
-"""Handlers of projects' usage of whole hosts, for billing, and of their quotas of units."""
+"""Handlers of projects' usage of whole hosts, and of projects' quotas of units."""
 
 from __future__ import annotations
 

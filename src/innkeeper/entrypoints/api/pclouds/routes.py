@@ -1,4 +1,4 @@
-"""Routes of host flavors and pclouds, which are Innkeeper's own and exist at all versions."""
+"""Routes of host flavors and pclouds. Only Innkeeper has them, at all microversions."""
 
 from __future__ import annotations
 

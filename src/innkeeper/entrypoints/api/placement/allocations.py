@@ -19,7 +19,7 @@ from innkeeper.systems.placement.reshape import ProviderShape
 
 @dataclass(frozen=True, slots=True)
 class AllocationOptions:
-    """Options that requests of older versions set when they write allocations.
+    """Options that the microversion sets for writes of allocations.
 
     If ``asks_no_generation`` is true, the consumer's generation is not compared.
     """
@@ -99,7 +99,7 @@ async def _write(call: Call, updates: Sequence[AllocationUpdate]) -> Answer:
 
 
 def line_count(updates: Iterable[AllocationUpdate]) -> int:
-    """Return the number of rows to write: one per amount, and one per consumer without amounts."""
+    """Return the number of rows to write. A consumer without amounts also counts as one row."""
     return sum(max(1, sum(map(len, each.resources.values()))) for each in updates)
 
 

@@ -1,4 +1,7 @@
-"""Caching headers: the time of the last change, and ``no-cache``, which requires revalidation."""
+"""Headers about caching.
+
+They have the time of the last change, and ``no-cache``, which requires revalidation.
+"""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ LIST_CANDIDATES = grouped(NAME, *_PARAMETERS)
 def candidate_query(
     query: Mapping[str, list[str]], *, takes_one_of_a_tree: bool = False
 ) -> CandidateQuery:
-    """Parse a query; raises :class:`Invalid` if it is malformed or too large."""
+    """Parse a query. Raises :class:`Invalid` if the query is malformed or too large."""
     root_required, root_forbidden = _root_traits(query.get("root_required", ()))
     subtrees = tuple(_subtree(value) for value in query.get("same_subtree", ()))
     groups = parse_groups(query)

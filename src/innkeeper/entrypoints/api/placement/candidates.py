@@ -20,7 +20,7 @@ LOG = structlog.get_logger("innkeeper.placement")
 
 @dataclass(frozen=True, slots=True)
 class CandidateOptions:
-    """Options that requests of older versions set when they search for allocation candidates.
+    """Options that the microversion sets for searches for candidates.
 
     If ``takes_one_of_a_tree`` is true, a candidate uses at most one provider of each tree.
     """
@@ -29,7 +29,7 @@ class CandidateOptions:
 
 
 def view(found: FoundCandidates) -> dict[str, Any]:
-    """Return candidates and summaries as the API shows them."""
+    """Return the JSON value of allocation candidates and the summaries of their providers."""
     return {
         "allocation_requests": [
             {

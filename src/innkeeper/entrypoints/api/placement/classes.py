@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.validation import Validator
 from innkeeper.systems.placement import classes
 
 NAMES = Validator(schemas.CUSTOM_CLASS, faults.body_refusal)
-"""Rejects an invalid name in a path with the message for an invalid name in a body."""
+"""Validates names in paths, with the same error message as for names in bodies."""
 
 
 def _path(name: str) -> str:

@@ -1,7 +1,7 @@
-"""A fast decoder for the most frequent body: the allocations of one consumer.
+"""A fast decoder for the most frequent kind of body, which has the allocations of one consumer.
 
-Always true: the decoder accepts only bodies that the schema accepts. All other bodies are checked
-by the schema, whose errors clients get.
+Always true: the decoder accepts only bodies that the schema accepts. All other bodies are validated
+against the schema, so that clients get the errors of the schema.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CONSUMER = msgspec.json.Decoder(_Consumer)
 
 
 def decode_consumer(body: bytes) -> Any:
-    """Return the decoded body, or ``None`` if the schema must check the body."""
+    """Decode a body, or return ``None`` if it must be validated against the schema."""
     if b"\\" in body:
         # Escapes may hide rejected characters. UUIDs and names need no escapes.
         return None

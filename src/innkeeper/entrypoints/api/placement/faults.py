@@ -50,7 +50,7 @@ def fault_form(fault: Fault) -> tuple[bytes, str]:
     json_quality = quality(accept, JSON)
     if html_quality and html_quality >= json_quality:
         return _page(fault, generic, cause).encode(), HTML
-    # The cause must be one line. A message of the schema library may have several.
+    # The cause must be one line. A message of the schema library may have several lines.
     detail = f"{generic}\n\n {cause.replace(NEWLINE, ' ')}  "
     if json_quality:
         return faults.encode({"errors": [_error(fault, detail)]}), JSON

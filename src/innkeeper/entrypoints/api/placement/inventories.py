@@ -17,7 +17,7 @@ FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_
 
 @dataclass(frozen=True, slots=True)
 class InventoryOptions:
-    """Options that requests of older versions set when they write inventories.
+    """Options that the microversion sets for writes of inventories.
 
     If ``leaves_some`` is true, a fully reserved inventory is rejected.
     """

@@ -1,4 +1,4 @@
-"""Handlers of ``/resource_providers``: the providers, their aggregates and their usages."""
+"""Handlers of ``/resource_providers``, which show providers, their aggregates and their usages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINKS = ("inventories", "usages", "aggregates", "traits", "allocations")
 
 @dataclass(frozen=True, slots=True)
 class ProviderOptions:
-    """Options that requests of older versions set when they update a provider.
+    """Options that the microversion sets for updates of providers.
 
     If ``only_roots_move`` is true, a provider that has a parent cannot get another parent.
     """
@@ -27,7 +27,7 @@ class ProviderOptions:
 
 
 def view(provider: Provider, mount: str) -> dict[str, Any]:
-    """Return a provider as the API shows it."""
+    """Return the JSON value of a provider."""
     own = f"{mount}/resource_providers/{provider.uuid}"
     links = [{"rel": "self", "href": own}]
     links += [{"rel": name, "href": f"{own}/{name}"} for name in LINKS]
@@ -111,8 +111,8 @@ async def list_aggregates(call: Call) -> Answer:
 async def replace_aggregates(call: Call) -> Answer:
     """Replace the aggregates of a resource provider.
 
-    Requests of older versions have a null generation. For them, the provider's generation is
-    neither compared nor advanced.
+    If the generation in the body is null, as in requests of older versions, the provider's
+    generation is neither compared nor advanced.
     """
     uuid, names = call.params["uuid"], call.body["aggregates"]
     seen = call.body["resource_provider_generation"]

@@ -21,7 +21,7 @@ ANY_TRAIT_FORM = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
 
 
 def provider_query(call: Call) -> ProviderQuery:
-    """Parse the query of the provider list; raises :class:`Invalid` if it is malformed."""
+    """Parse the query of the provider list. Raises :class:`Invalid` if it is malformed."""
     member_of, not_member_of = parse_member_of(call.query.get("member_of", []))
     required, forbidden = parse_required(call.query.get("required", []))
     text = call.last("resources")

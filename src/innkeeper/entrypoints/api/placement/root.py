@@ -15,7 +15,7 @@ async def show(call: Call) -> Answer:
         "min_version": str(versions.oldest),
         "max_version": str(versions.newest),
         "status": "CURRENT",
-        # Empty: relative to the address of this document.
+        # The link is empty, so it is relative to the address of this document.
         "links": [{"rel": "self", "href": ""}],
     }
     return Answer(body={"versions": [document]}, headers=caching.headers(call))

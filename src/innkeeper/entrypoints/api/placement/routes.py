@@ -1,4 +1,4 @@
-"""The Placement API: its routes, their policy rules, and the API as a whole."""
+"""The Placement API, with its routes and their policy rules."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ of its route."""
 
 
 def _route(request: str, handler: Handler, rule: str, word: str = OPERATORS, **more: Any) -> Route:
-    """Return a route that requires ``rule``, whose default is the base rule ``word``.
+    """Return a route with the policy rule ``rule``.
+
+    The default of the rule is the base rule ``word``.
 
     A ``GET`` route whose answer has a body supports JSON only.
     """

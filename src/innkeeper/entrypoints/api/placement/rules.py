@@ -12,7 +12,7 @@ OPERATORS = "admin_or_service_api"
 READERS = "project_reader_api"
 OPERATORS_OR_READERS = "admin_or_project_reader_or_service_api"
 ADMINS = "role:admin"
-"""The default of every rule before roles for services and readers existed."""
+"""The default of all rules in OpenStack releases without roles for services and readers."""
 
 BASE_RULES = (
     Rule("admin_api", ADMINS, "Administrators. No other default refers to this rule.", None, True),

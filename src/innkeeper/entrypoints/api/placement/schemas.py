@@ -177,7 +177,7 @@ def consumer(
 ) -> dict[str, Any]:
     """Return the schema of one consumer's allocations.
 
-    The arguments leave out what older versions did not have or did not allow.
+    The arguments remove the fields that older versions did not have.
     """
     line = closed({"generation": GENERATION, "resources": RESOURCES}, ["resources"])
     lines = keyed(UUID_PATTERN, line, **({} if may_be_empty else {"minProperties": 1}))

@@ -1,4 +1,4 @@
-"""These handlers let administrators see, make and end bindings of projects to pods."""
+"""Administrators use these handlers to show, make and end bindings of projects to pods."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def show(call: Call) -> Answer:
 async def create(call: Call) -> Answer:
     """Bind a project to a given pod, or to the pod that the policy chooses.
 
-    If the project is bound to the pod already, its binding is returned, with the status 200.
+    If the project is already bound to the pod, the answer is its existing binding with a 200.
     """
     clouds, body = clouds_of(call), call.body["pod_binding"]
     project_id = (body.get("project_id") or body.get("tenant_id") or "").strip()
@@ -81,7 +81,7 @@ async def create(call: Call) -> Answer:
 
 
 async def end(call: Call) -> Answer:
-    """End an active binding. It stays in the history."""
+    """End an active binding. The ended binding stays in the history."""
     clouds_of(call)
     uuid = call.params["binding_id"]
     await call.write(lambda tx: bindings.end(tx, uuid, now=call.now))
@@ -89,7 +89,7 @@ async def end(call: Call) -> Answer:
 
 
 def request_of(call: Call, tx: Tx, body: Mapping[str, Any]) -> PodRequest:
-    """Return the request in a body. The extra specs determine its group of pods.
+    """Convert a body to a request for a pod. The extra specs in the body select a group of pods.
 
     Raises :class:`NotFound` if ``refused_pods`` names an unknown pod.
     """
@@ -112,7 +112,7 @@ def _marker(tx: Tx, text: str) -> int:
 
 
 def shown(binding: PodBinding) -> dict[str, Any]:
-    """Return a binding as answers show it."""
+    """Return the JSON value of a binding."""
     return {
         "id": binding.uuid,
         "tenant_id": binding.project_id,

@@ -1,4 +1,4 @@
-"""These handlers show administrators what is still in a pod, for example while it is drained."""
+"""This handler shows administrators which resources a pod still has, for example during a drain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATH = "/v1.0/pods/{pod_id}/projects"
 
 
 async def index(call: Call) -> Answer:
-    """List what each project has in a pod, with the sums over all projects."""
+    """List the resources of each project in a pod, with the sums over all projects."""
     clouds_of(call)
     uuid, limit, marker = call.params["pod_id"], limit_of(call), call.last("marker") or ""
 

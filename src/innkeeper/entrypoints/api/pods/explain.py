@@ -1,4 +1,4 @@
-"""These handlers say which pod would take a request, and which bindings a new policy would move."""
+"""These handlers show which pod the policy would choose, and which bindings a change would move."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MOVES_MAX = 1000
 
 
 async def explain(call: Call) -> Answer:
-    """Say which pod would take a request of a project, and why the other pods would not."""
+    """Show which pod the policy would choose for a request, and why it rejects the other pods."""
     policy, body = clouds_of(call).policy, call.body["explain"]
     found = await call.read(lambda tx: bindings.explain(tx, policy, request_of(call, tx, body)))
     return Answer(200, {"explain": _explained(found)})
 
 
 async def dry_run(call: Call) -> Answer:
-    """Say which active bindings would move if pods or the policy changed."""
+    """Show which active bindings would move to another pod if pods or the policy changed."""
     clouds, body = clouds_of(call), call.body["dry_run"]
     changes = {
         uuid: {pod_bodies.FIELDS[name]: value for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""These handlers let administrators add, list, change and remove pods.
+"""Administrators use these handlers to add, list, change and remove pods.
 
 Always true: no answer has the password of a pod.
 """
@@ -56,9 +56,9 @@ OF_LOGIN = frozenset(
         "endpoints",
     }
 )
-"""The fields with which this service reaches a pod. The service tries new values before it stores
+"""The address and login of a pod. The service contacts the pod with new values before it stores
 them."""
-TOP = "This service is the top pod. A pod behind it needs an availability zone, az_name."
+TOP = "This service is the top pod. Other pods need an availability zone, az_name."
 
 
 async def index(call: Call) -> Answer:
@@ -102,7 +102,7 @@ async def create(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Change a pod. The service first contacts it if its address or login changes."""
+    """Change a pod. If its address or login changes, the service first contacts the pod."""
     clouds, body, uuid = clouds_of(call), call.body["pod"], call.params["pod_id"]
     values, password = _values(body), body.get("password")
     if values.get("az_name") == "":
@@ -156,7 +156,7 @@ def _iswanted(call: Call, pod: Pod) -> bool:
 
 
 def wanted(call: Call, body: Mapping[str, Any]) -> Pod:
-    """Return the pod in a body. Bodies of dry runs lack the login.
+    """Return the pod that a body describes. The body of a dry run has no login.
 
     Raises the errors of the original API if the name or the availability zone is missing.
     """
@@ -193,7 +193,7 @@ def wanted(call: Call, body: Mapping[str, Any]) -> Pod:
 
 
 def _values(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields in a body by internal name. Raises :class:`Invalid` for a bad address."""
+    """Return the values in a body by internal names. Raises :class:`Invalid` for a bad address."""
     values = {inner: body[outer] for outer, inner in FIELDS.items() if outer in body}
     if "auth_url" in values:
         values["auth_url"] = checked_auth_url(values["auth_url"])
@@ -215,14 +215,14 @@ async def _contact(call: Call, pod: Pod, password: str) -> float:
 
 
 def state_of(pod: Pod) -> str:
-    """Return the state of a pod, as the last polls found it, in one word."""
+    """Return the state of a pod at its last poll, which is ``up``, ``down`` or ``unknown``."""
     if pod.health.is_up is None:
         return "unknown"
     return "up" if pod.health.is_up else "down"
 
 
 def shown(pod: Pod) -> dict[str, Any]:
-    """Return a pod as answers show it, without its password."""
+    """Return the JSON value of a pod, without its password."""
     health = pod.health
     return {
         "pod_id": pod.uuid,

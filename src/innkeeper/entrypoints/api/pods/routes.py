@@ -1,4 +1,4 @@
-"""The Pods API: its routes, their policy rules, and the API as a whole.
+"""The Pods API, with its routes and their policy rules.
 
 The rules have the names of the original API.
 """

@@ -1,4 +1,4 @@
-"""These handlers show administrators in which pod each resource lives."""
+"""Administrators use these handlers to manage routings, which record the pods of resources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILTERS = ("top_id", "bottom_id", "project_id", "resource_type")
 
 
 async def index(call: Call) -> Answer:
-    """List routings (each says in which pod a resource lives), newest first."""
+    """List routings, newest first. A routing records in which pod a resource is."""
     clouds_of(call)
     limit, marker = limit_of(call), call.last("marker")
     if marker is not None and not _is_number(marker):
@@ -57,7 +57,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Record in which pod an existing resource lives."""
+    """Record in which pod an existing resource is."""
     clouds_of(call)
     body = call.body["routing"]
 
@@ -81,7 +81,7 @@ async def create(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Delete a routing: forget in which pod a resource lives. The resource stays."""
+    """Delete a routing, which is the record of a resource's pod. The resource itself stays."""
     clouds_of(call)
     text = call.params["routing_id"]
     if not _is_number(text):

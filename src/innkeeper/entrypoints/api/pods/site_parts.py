@@ -1,4 +1,4 @@
-"""The parts of a site (a process's shared objects) that only a service with pods has."""
+"""Functions that return objects that only a service with pods has."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from innkeeper.entrypoints.api.routing import Call
 def clouds_of(call: Call) -> PodClouds:
     """Return the clouds behind this service.
 
-    Raises :class:`NotFound` if the setting ``apis`` lacks ``pods``.
+    Raises :class:`NotFound` if the setting ``apis`` does not contain ``pods``.
     """
     clouds = call.site.pods
     if clouds is None:
-        raise NotFound("Pods need 'pods' in the setting apis.")
+        raise NotFound("To use pods, add 'pods' to the setting apis.")
     return clouds
 
 

@@ -1,4 +1,4 @@
-"""These handlers carry out actions on volumes: extend, reset, flags, and states of attachments."""
+"""These handlers carry out actions on volumes, such as extending a volume or setting its status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ ADMIN_RULE = "volume_extension:volume_admin_actions"
 
 @dataclass(frozen=True, slots=True)
 class ExtendOptions:
-    """If ``takes_attached`` is true, volumes that are in use can be extended."""
+    """Options that the microversion sets for extending volumes.
+
+    If ``takes_attached`` is true, volumes that are in use can be extended.
+    """
 
     takes_attached: bool = True
 
@@ -118,13 +121,13 @@ async def update_readonly(call: Call, arguments: Mapping[str, Any]) -> Answer:
 
 
 async def force_delete(call: Call, _: Mapping[str, Any]) -> Answer:
-    """Delete a volume, whatever its state is."""
+    """Delete a volume, regardless of its state."""
     await deleted(call, is_forced=True)
     return Answer(202)
 
 
 async def force_detach(call: Call, arguments: Mapping[str, Any]) -> Answer:
-    """Detach a volume from a server, whatever the states of both are."""
+    """Detach a volume from a server, regardless of the states of both."""
     uuid, named = call.params["volume_id"], arguments.get("attachment_id")
     owner = calling.owner(call)
     await call.write(lambda tx: force_detaching.force_detach(tx, uuid, owner, named, call.now))
@@ -134,7 +137,7 @@ async def force_detach(call: Call, arguments: Mapping[str, Any]) -> Answer:
 def _status(allowed: tuple[str, ...], then: str | None, verb: str) -> Run:
     """Return an action that only changes a volume's status.
 
-    A client that attaches volumes itself calls such actions before and after, such as reserve.
+    A client that attaches volumes itself calls such actions before and after it attaches a volume.
     """
 
     async def run(call: Call, _: Mapping[str, Any]) -> Answer:
@@ -235,7 +238,7 @@ Run = Callable[[Call, Mapping[str, Any]], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class VolumeAction:
-    """An action of the API: its policy rule, and its handler."""
+    """An action of the API, with its policy rule and its handler."""
 
     rule: str
     run: Run

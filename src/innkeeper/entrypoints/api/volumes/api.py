@@ -1,4 +1,4 @@
-"""The Block Storage API as a whole: its routes, rules and versions, and the form of its errors."""
+"""The Block Storage API, with its routes, rules and versions, and the form of its errors."""
 
 from __future__ import annotations
 

@@ -30,7 +30,10 @@ FILTERS = {
 
 @dataclass(frozen=True, slots=True)
 class ModeOptions:
-    """If ``takes_mode`` is true, a new attachment may name a mode."""
+    """Options that the microversion sets for attachments.
+
+    If ``takes_mode`` is true, a new attachment may have a mode.
+    """
 
     takes_mode: bool = True
 
@@ -115,7 +118,7 @@ def _one(tx: Tx, call: Call) -> tuple[Attachment, Volume]:
 
 
 async def create(call: Call) -> Answer:
-    """Reserve a volume for a server, or connect it at once if the body has a connector."""
+    """Reserve a volume for a server. If the body has a connector, also begin the attachment."""
     body = call.body["attachment"]
     connector = body.get("connector") or None
     mode = body.get("mode") or AttachMode.READ_WRITE
@@ -154,7 +157,7 @@ def _short(connector: dict[str, Any] | None, name: str) -> str | None:
 
 
 async def update(call: Call) -> Answer:
-    """Give a reserved attachment its connector."""
+    """Set the connector of a reserved attachment."""
     connector = call.body["attachment"]["connector"]
 
     def work(tx: Tx) -> Attachment:
@@ -174,7 +177,7 @@ async def update(call: Call) -> Answer:
 
 
 async def act(call: Call) -> Answer:
-    """Complete an attachment: the client has connected the volume."""
+    """Complete an attachment, because the client has connected the volume."""
     if set(call.body) != {"os-complete"}:
         raise unknown_action(", ".join(call.body)[:100])
 

@@ -1,4 +1,4 @@
-"""Helpers of the Block Storage API's handlers: whose volumes a caller sees, links and times."""
+"""Functions that the handlers of the Block Storage API share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = "/v3/"
 
 
 def owner(call: Call) -> str | None:
-    """Return the project whose resources the caller may reach; ``None`` means all projects."""
+    """Return the project whose resources the caller may reach, or ``None`` for all projects."""
     return None if call.context.is_admin else call.context.project_id or ""
 
 
@@ -37,9 +37,9 @@ def one(tx: Tx, call: Call) -> Volume:
 
 
 def size(name: str, given: int | str) -> int:
-    """Return a size in GiB. Raises :class:`Invalid` if it is too large for a column.
+    """Return a size in GiB. Raises :class:`Invalid` if it is too large for the database.
 
-    The schemas check numbers, but a size may also be a text.
+    The schemas limit only sizes that are numbers, but clients may also send a size as a string.
     """
     size_gb = int(given)
     if size_gb > UNIT_MAX:
@@ -51,7 +51,7 @@ def size(name: str, given: int | str) -> int:
 
 
 async def decide(call: Call, work: Callable[[Tx, VolumeContext], T]) -> T:
-    """Run ``work``, which chooses a pool. Repeat ``work`` after a conflict with another writer."""
+    """Run ``work`` with a context for choosing pools. Repeat ``work`` after a conflict."""
     settings = call.site.settings.volumes
 
     def act(tx: Tx, context: DecisionContext) -> T:
@@ -68,21 +68,24 @@ def links(call: Call, path: str) -> list[dict[str, str]]:
 
 
 def place(call: Call) -> str:
-    """Return the address of the API's resources, with the project if the request had it."""
+    """Return the address under which the API's resources are.
+
+    It contains the project id if the request's path contains it.
+    """
     inside = f"{call.path_project}/" if call.path_project else ""
     return f"{call.address}{ROOT}{inside}"
 
 
 def next_link(call: Call, name: str, found: Sequence[Any], limit: int) -> dict[str, Any]:
-    """Return a link to the next page of a list, as :func:`paging.next_link` does."""
+    """Return the link to the next page of a list; see :func:`paging.next_link`."""
     address = place(call) + call.route.path.removeprefix(ROOT)
     return paging.next_link(call, name, found, limit, attrgetter("uuid"), address)
 
 
 def server_id(text: str | None) -> str | None:
-    """Return the canonical form of a server's id in a request. Raises :class:`Invalid`.
+    """Return a server's id in canonical form. Raises :class:`Invalid` if it is not a UUID.
 
-    The server may be unknown to this service, because it may belong to another service.
+    The server may belong to another service, and so be unknown here.
     """
     found = canonical_uuid(text) if text else None
     if text and found is None:
@@ -96,7 +99,10 @@ def moment(value: datetime | None) -> str | None:
 
 
 def flag(name: str, value: Any) -> bool:
-    """Return a truth value that a client wrote. Raises :class:`Invalid` for other values."""
+    """Return the boolean for a client's value.
+
+    Raises :class:`Invalid` if the value is not a boolean.
+    """
     if value in TRUE_WORDS:
         return True
     if value in FALSE_WORDS:
@@ -105,7 +111,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def marker_row(call: Call, find: Callable[[str], int]) -> int:
-    """Return the row id of the marker, or 0 without a marker."""
+    """Return the row id of the marker, or 0 if the query has no marker."""
     text = call.last("marker")
     return 0 if text is None else find(text)
 
@@ -118,7 +124,7 @@ def mapping(call: Call, name: str) -> dict[str, str]:
     try:
         found = ast.literal_eval(text)
         if isinstance(found, dict):
-            # Very long numbers have no text.
+            # Very long numbers cannot be converted to a string.
             return {str(key): str(value) for key, value in found.items()}
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
         raise Invalid(f"The filter {name} must be a mapping such as {{'a': 'b'}}.") from error

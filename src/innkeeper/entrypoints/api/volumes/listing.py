@@ -1,4 +1,4 @@
-"""Converts the query of a list of volumes into a selection for the volumes room."""
+"""Converts the query of a list of volumes to a selection for the volumes system."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FLAGS: Mapping[str, str] = {"bootable": "is_bootable", "multiattach": "is_multia
 MOMENTS = ("created_at", "updated_at")
 COMPARISONS = ("gt", "gte", "eq", "neq", "lt", "lte")
 NEVER_THERE = ("group_id", "consistencygroup_id", "snapshot_id", "encryption_key_id")
-"""Filters by attributes that no volume has."""
+"""No volume has the attributes of these filters."""
 
 
 def selection(tx: Tx, call: Call) -> VolumeSelection:

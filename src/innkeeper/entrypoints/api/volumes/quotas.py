@@ -16,7 +16,7 @@ from innkeeper.systems.pods import routings
 from innkeeper.systems.volumes import quotas, types
 
 NOT_SUPPORTED = ("snapshots", "backups", "backup_gigabytes", "groups")
-"""Quotas of things that Innkeeper does not have. Each is shown as 0, and cannot be set."""
+"""Quotas of resources that Innkeeper does not have. They are always 0, and cannot be set."""
 IGNORED = ("tenant_id", "project_id", "force", "skip_validation", "id")
 SHOW = "volume_extension:quotas:show"
 
@@ -42,7 +42,10 @@ def _by_name(limits: VolumeLimits, kinds: list[VolumeType]) -> dict[str, int]:
 
 
 def _usages(tx: Tx, call: Call, project_id: str) -> dict[str, VolumeUsage]:
-    """Return the usage by volume type. A door adds the usage in its pods."""
+    """Return a project's usage by volume type.
+
+    A door (a gateway to pods) adds the usage in its pods.
+    """
     found = quotas.usages(tx, project_id)
     if call.site.door is None:
         return found
@@ -62,7 +65,7 @@ def _used(
 
 
 async def show(call: Call) -> Answer:
-    """Show a project's quotas, with their usage if the query asks for it."""
+    """Show a project's quotas. If the query asks for usage, also show the usage."""
     project_id = call.params["project_id"]
     call.demand(SHOW, project_id=project_id)
     has_usage = calling.flag("usage", call.last("usage", "false"))

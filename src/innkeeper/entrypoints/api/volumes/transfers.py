@@ -60,7 +60,7 @@ async def _listed(call: Call, show_one: Callable[[Call, VolumeTransfer], dict[st
         after = calling.marker_row(
             call, lambda uuid: transfers.get(tx, uuid, calling.owner(call)).id
         )
-        # Read one more than is shown, to know whether there is a next page.
+        # Read one transfer more than is shown, to know whether there is a next page.
         return transfers.page(tx, project_id, after, limit + 1)
 
     found = await call.read(read)

@@ -1,4 +1,7 @@
-"""These handlers list no snapshots, backups and the like, and refuse to create them."""
+"""These handlers return empty lists of snapshots, backups and other unsupported resources.
+
+Requests to create such resources are rejected.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.routing import Answer, Call, Handler
 
 NOUNS = {"snapshots": "Snapshots", "backups": "Backups of volumes", "groups": "Groups of volumes"}
-"""The collections with a route that refuses to create members, and their names in the error."""
+"""The collections whose routes reject new members, and the names of the collections in the
+error."""
 DETAILED = (
     *NOUNS,
     "group_snapshots",
@@ -28,7 +32,7 @@ KEYS = {
 
 
 def empty(collection: str) -> Handler:
-    """Return a handler that shows an empty list."""
+    """Return a handler that shows a collection as an empty list."""
 
     async def listed(call: Call) -> Answer:
         return Answer(200, {KEYS.get(collection, collection): []})
@@ -38,7 +42,7 @@ def empty(collection: str) -> Handler:
 
 
 def refused(collection: str) -> Handler:
-    """Return a handler that refuses to create something."""
+    """Return a handler that rejects a request to create a member of a collection."""
 
     async def refuse(call: Call) -> Answer:
         raise Invalid(f"{NOUNS[collection]} are not supported.")

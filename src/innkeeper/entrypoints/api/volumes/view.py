@@ -1,7 +1,7 @@
-"""Formats volumes as the newest version of the Block Storage API shows them.
+"""Formats volumes for answers of the newest version of the Block Storage API.
 
-Always true: only administrators see a volume's pool. For older versions, fields are removed, and
-none are added.
+Always true: only administrators see a volume's pool. Answers of older versions have fewer fields,
+but no additional ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PROJECT = "os-vol-tenant-attr:tenant_id"
 
 @dataclass(slots=True)
 class ShownWith:
-    """The objects that are shown with volumes: types, pools and attachments."""
+    """The types, pools and attachments that are shown with volumes."""
 
     types: Mapping[int, VolumeType]
     pools: Mapping[ProviderId, str]
@@ -45,12 +45,12 @@ def read(call: Call, tx: Tx, found: Sequence[Volume]) -> ShownWith:
 
 
 def brief(call: Call, volume: Volume) -> dict[str, Any]:
-    """Return a volume as lists without details show it."""
+    """Return the JSON value of a volume in a list without details."""
     return {"id": volume.uuid, "name": volume.name, "links": links(call, f"volumes/{volume.uuid}")}
 
 
 def full(call: Call, volume: Volume, shown_with: ShownWith) -> dict[str, Any]:
-    """Return a volume with all fields that the caller may see."""
+    """Return the JSON value of a volume with all fields that the caller may see."""
     kind = shown_with.types[volume.type_id]
     metadata = dict(volume.metadata)
     if volume.is_read_only:
@@ -104,7 +104,7 @@ def full(call: Call, volume: Volume, shown_with: ShownWith) -> dict[str, Any]:
 
 
 def host(volume: Volume, pools: Mapping[ProviderId, str]) -> str | None:
-    """Return a volume's place in Cinder's form: the host, and the pool as its back end."""
+    """Return a volume's host and pool in Cinder's form ``host@backend#pool``."""
     if volume.provider_id is None:
         return None
     pool = pools.get(volume.provider_id, "")

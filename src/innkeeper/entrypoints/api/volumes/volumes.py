@@ -35,13 +35,16 @@ METADATA_MAX = 128
 
 @dataclass(frozen=True, slots=True)
 class DeletionOptions:
-    """If ``takes_force`` is true, a deletion reads the parameter ``force``."""
+    """Options that the microversion sets for deletions.
+
+    If ``takes_force`` is true, a deletion reads the parameter ``force``.
+    """
 
     takes_force: bool = True
 
 
 def request(call: Call) -> VolumeRequest:
-    """Return the request for the volume in the body. Raises :class:`Invalid`."""
+    """Convert a body to a request for a volume. Raises :class:`Invalid` for wrong values."""
     body = call.body["volume"]
     project_id, user_id = project_and_user(call)
     for key, noun in REFUSED.items():

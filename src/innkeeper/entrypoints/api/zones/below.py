@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.zones.site_parts import serving_parents
 
 
 async def undo(call: Call) -> Answer:
-    """Remove servers of a zone parent. The answer lists the servers that are surely gone."""
+    """Remove servers of a zone parent. The answer lists the servers that are certainly removed."""
     neighbours, hop = serving_parents(call)
     ids = call.body["servers"]
     gone = await neighbours.parents.undo(hop.parent, ids, call.initiator(), call.now)
@@ -19,14 +19,14 @@ async def undo(call: Call) -> Answer:
 
 
 async def existing(call: Call) -> Answer:
-    """Show which of these servers of a zone parent are in this zone or below it."""
+    """Show the servers of a zone parent that exist in this zone or in zones below it."""
     neighbours, hop = serving_parents(call)
     found = await neighbours.parents.existing(hop.parent, call.body["servers"])
     return Answer(200, {"servers": [_shown(each) for each in found]})
 
 
 async def page(call: Call) -> Answer:
-    """List the servers of a zone parent in this zone and below it, a page at a time."""
+    """List the servers of a zone parent in this zone and in zones below it, in pages."""
     neighbours, hop = serving_parents(call)
     marker = call.last("marker")
     found = await neighbours.parents.page(hop.parent, marker, PAGE)
@@ -34,9 +34,9 @@ async def page(call: Call) -> Answer:
 
 
 def _shown(server: HeldServer) -> dict[str, Any]:
-    """Return a server for its zone parent.
+    """Return the JSON value of a server for its zone parent.
 
-    The parent's prefix is later removed from the ids, as in all answers to zone parents.
+    The parent's prefix is removed from the ids later, as in all answers to zone parents.
     """
     return {
         "id": server.uuid,

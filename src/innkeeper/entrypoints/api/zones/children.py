@@ -1,4 +1,4 @@
-"""These handlers let administrators add, list, change and remove child zones.
+"""Administrators use these handlers to add, list, change and remove child zones.
 
 Always true: no answer has the password of a child zone.
 """
@@ -20,7 +20,7 @@ from innkeeper.systems.zones.children import Contact, NewChild, Reached
 PATH = "/v2.1/zones"
 FIELDS = ("name", "username", "weight_offset", "weight_scale")
 CONTACTED = frozenset({"api_url", "username", "password", "replaced"})
-"""The fields with which this zone reaches a child. Before one of them changes, the child is
+"""The address and login of a child zone. Before one of these fields changes, the child zone is
 contacted."""
 
 
@@ -70,7 +70,7 @@ async def create(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Change a child zone. The service first contacts it if its address or login changes."""
+    """Change a child zone. If its address or login changes, the service first contacts the zone."""
     box, tree = box_of(call), tree_of(call)
     body, uuid = call.body["zone"], call.params["zone_id"]
     values: dict[str, Any] = {name: body[name] for name in FIELDS if name in body}
@@ -82,8 +82,7 @@ async def update(call: Call) -> Answer:
     told: str | None = body.get("password")
     contact = None
     if not CONTACTED.isdisjoint(body):
-        # Do not read the stored password if the body has a new one: the stored one may be
-        # unreadable.
+        # If the body has a new password, do not read the stored password, which may be unreadable.
         child, password = await call.read(lambda tx: _child_and_password(tx, uuid, box, told))
         reached = await _reached(
             call,
@@ -124,7 +123,7 @@ async def _reached(call: Call, api_url: str, username: str, password: str) -> Re
 
 
 def _shown(child: ChildZone) -> dict[str, Any]:
-    """Return a child zone as lists without details show it."""
+    """Return the JSON value of a child zone in a list without details."""
     return {
         "id": child.uuid,
         "name": child.name,

@@ -30,8 +30,8 @@ async def describe(call: Call) -> Answer:
         own = capabilities.of_table(context.follower.table, seconds(heard_since))
         if hop is not None:
             parents.note_ancestors(tx, hop)
-        # Skip zones above this one. In a cycle of zones, their hosts would be counted again and
-        # again.
+        # Skip zones that are parents of this zone. In a cycle of zones, their hosts would be
+        # counted again and again.
         others = [each for each in children.every(tx) if each.state.zone_id not in above]
         return capabilities.with_children(own, others, poll_s, call.now)
 

@@ -1,6 +1,6 @@
-"""Decode the bodies in which zone parents name many servers, without a slow JSON schema.
+"""Decodes bodies in which zone parents name many servers, without a slow JSON schema.
 
-Always true: if :func:`decode` accepts a body, the schema accepts the body with the same meaning.
+Always true: if :func:`decode` accepts a body, the schema accepts it too, and the results are equal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DECODER = msgspec.json.Decoder(_Body)
 
 
 def decode(body: bytes) -> dict[str, list[str]] | None:
-    """Return the decoded body; ``None`` if the schema must check the body."""
+    """Decode a body, or return ``None`` if it must be validated against the schema."""
     try:
         named = _DECODER.decode(body).servers
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):

@@ -1,6 +1,6 @@
-"""These handlers let administrators say which zones may use this zone, and for what.
+"""Administrators use these handlers to manage zone parents, which are zones that may use this zone.
 
-Always true: the secret of a zone parent is shown once, when it is made.
+Always true: the password of a zone parent is shown only in the answer that creates the password.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from innkeeper.systems.zones import parents
 
 PATH = "/v2.1/zones/parents"
 LIMITS = {"instances": "servers_max", "cores": "vcpus_max", "ram": "memory_mb_max"}
-"""The field with the limit, by the Compute API's name of the quota."""
+"""The field with each limit, by the Compute API's name of the quota."""
 
 
 async def index(call: Call) -> Answer:
@@ -26,7 +26,7 @@ async def index(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show a zone parent, without its secret."""
+    """Show a zone parent, without its password."""
     box_of(call)
     uuid = call.params["parent_id"]
     return Answer(200, {"zone_parent": _shown(await call.read(lambda tx: parents.get(tx, uuid)))})
@@ -51,7 +51,10 @@ async def create(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Change what a zone parent may do here. With ``new_password``, its password is replaced."""
+    """Change the rights and limits of a zone parent.
+
+    If ``new_password`` is set, replace its password.
+    """
     box = box_of(call)
     body, uuid = call.body["zone_parent"], call.params["parent_id"]
     values: dict[str, Any] = dict(_limits(body))
@@ -74,7 +77,10 @@ async def update(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Remove a zone parent, which can then no longer use this zone. Its servers stay."""
+    """Remove a zone parent, so that it can no longer use this zone.
+
+    The servers of the zone parent stay.
+    """
     box_of(call)
     uuid = call.params["parent_id"]
     await call.write(lambda tx: parents.delete(tx, uuid))

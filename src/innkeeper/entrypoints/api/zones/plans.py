@@ -1,4 +1,4 @@
-"""The handlers of build plans, and of boots in the form of 2011.
+"""Handlers of build plans, and of boots in the format of the zones API of 2011.
 
 A build plan has a weight and a sealed entry for each server to create.
 
@@ -22,7 +22,7 @@ from innkeeper.systems.zones import sealing
 
 
 async def select(call: Call) -> Answer:
-    """Plan servers without creating them, and return a sealed entry for each.
+    """Plan servers without creating them, and return a sealed entry for each server.
 
     Raises the same errors as the creation of these servers.
     """
@@ -34,7 +34,8 @@ async def select(call: Call) -> Answer:
         )
     hop = call.context.hop
     if hop is not None and not hop.parent.may_write:
-        # Otherwise, each boot in the zone of this parent would try to build servers here, and fail.
+        # Otherwise, the zone of this parent would try to build the servers of every boot here, and
+        # fail.
         raise Forbidden("This zone parent has no right to build servers.")
     _, request = await checked_body(call)
     boot = tree_boot(call, request)

@@ -1,4 +1,4 @@
-"""Routes of trees of zones: child zones, zone parents, and requests between zones."""
+"""Routes for child zones, for zone parents, and for requests between zones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a site (a process's shared objects) that only zones with neighbours have."""
+"""Functions that return objects that only zones with neighbours have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from innkeeper.systems.identity.secret_boxes import SecretBox
 
 
 def box_of(call: Call) -> SecretBox:
-    """Return the secret box. Raises :class:`Forbidden` unless ``allow_admin_api`` is set."""
+    """Return the box that seals secrets.
+
+    Raises :class:`Forbidden` if ``allow_admin_api`` is not set.
+    """
     box = call.site.secret_box
     if box is None or not call.site.settings.zoning.allow_admin_api:
         raise Forbidden("The administration of zones needs the setting allow_admin_api.")

@@ -1,4 +1,4 @@
-"""``openstack reservation availability|calendar``: when hosts or slots are free."""
+"""The commands ``openstack reservation availability|calendar``, which show free hosts or slots."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ListAvailability(ReservationCommand, command.Lister):
 
 
 class ShowAvailability(ReservationCommand, command.ShowOne):
-    """Show the earliest free window of a length, or the latest possible end of a lease."""
+    """Show the earliest window with free hosts or slots, or the latest possible end of a lease."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_demand(parser)
@@ -80,8 +80,8 @@ class ShowAvailability(ReservationCommand, command.ShowOne):
 class ShowCalendar(ReservationCommand, command.Lister):
     """Show a month, with the lowest number of hosts or slots that are free on each day.
 
-    A day is shown as its number and the free number, such as ``24: 3``. Days that are over have no
-    free number. All days are in UTC.
+    A day is shown as its day of the month and the number of free hosts or slots, such as ``24: 3``.
+    Past days have no such number. All days are in UTC.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -114,7 +114,10 @@ def _first_day(text: str | None, now: datetime) -> datetime:
 
 
 def lowest_by_day(found: Iterator[tuple[datetime, datetime, int]]) -> dict[date, int]:
-    """Return the lowest free number of each day that these intervals touch."""
+    """Return the lowest number of free hosts or slots on each day.
+
+    An interval consists of its start, its end and its number of free hosts or slots.
+    """
     lowest: dict[date, int] = {}
     for start, end, free in found:
         day = start.date()

@@ -1,4 +1,4 @@
-"""Calls the Reservation API, and declares the options that say what is to be reserved."""
+"""Calls the Reservation API, and declares the options that describe a reservation."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ OPTIONS = {
     "affinity": ("WORD", "True: all slots on one host; False: on different hosts"),
     "flavor_id": ("ID", "flavor of a slot, for the type of flavors"),
 }
-"""Options for what is to be reserved, by their names in the API."""
+"""The options that describe a reservation, by their names in the API."""
 RESOURCE_TYPE = "resource_type"
 QUERY_OWN = frozenset({"start_date", "end_date", "duration_minutes", "lease_id"})
 """Parameters of the query that do not belong to a reservation."""
-# A value may contain commas, for example in JSON. So a comma separates two pairs only if a name and
-# a "=" follow it.
+# A value may contain commas, for example in JSON. Therefore, a comma separates two pairs only if a
+# name and a "=" follow it.
 _NEXT_PAIR = re.compile(r",(?=[^\s,=\"'\[\]{}]+=)")
 
 
@@ -44,18 +44,21 @@ class ReservationCommand(ApiCommand):
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Send a request, and return the answer. Raises :class:`CommandError`."""
+        """Send a request, and return the answer.
+
+        Raises :class:`CommandError` if the service rejects it.
+        """
         # The type of service that python-blazarclient uses.
         service = CatalogClient(self.app.client_manager, "reservation")
         return call(service, method, path, body=body, query=query)
 
 
 def add_demand(parser: argparse.ArgumentParser) -> None:
-    """Declare the options for what is to be reserved."""
+    """Declare the options that describe a reservation."""
     parser.add_argument(
         "--resource-type",
         metavar="TYPE",
-        help=f"{', '.join(RESOURCE_TYPES)}, or another type of the service; default: the first",
+        help=f"{', '.join(RESOURCE_TYPES)}, or another type of the service (default: the first)",
     )
     for name, (metavar, text) in OPTIONS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
@@ -77,7 +80,7 @@ def pairs(text: str) -> dict[str, str]:
         if not sign or not name:
             raise argparse.ArgumentTypeError(f"must be KEY=VALUE, not {each!r}")
         if name in QUERY_OWN:
-            raise argparse.ArgumentTypeError(f"{name} is no parameter of a reservation")
+            raise argparse.ArgumentTypeError(f"{name} is not a parameter of a reservation")
         if name in found:
             raise argparse.ArgumentTypeError(f"{name} is given twice")
         found[name] = value
@@ -85,9 +88,10 @@ def pairs(text: str) -> dict[str, str]:
 
 
 def demand(parsed_args: argparse.Namespace) -> dict[str, Any]:
-    """Return the query for what is to be reserved.
+    """Return the query that describes the reservation in the options.
 
-    Raises :class:`CommandError` for a parameter that is also an option.
+    Raises :class:`CommandError` if ``--reservation`` has a parameter that is also given as an
+    option.
     """
     named = {name: getattr(parsed_args, name) for name in (RESOURCE_TYPE, *OPTIONS)}
     options = {name: each for name, each in named.items() if each is not None}
@@ -101,7 +105,10 @@ def demand(parsed_args: argparse.Namespace) -> dict[str, Any]:
 def intervals(
     asking: ReservationCommand, query: Mapping[str, Any]
 ) -> Iterator[tuple[datetime, datetime, int]]:
-    """Yield the start, the end and the free number of each interval, over all pages."""
+    """Yield the start, the end and the number of free hosts or slots of each interval.
+
+    Reads all pages of the answer.
+    """
     found = _availability(asking, query)
     yield from _intervals(found)
     start = query.get("start_date")
@@ -115,7 +122,10 @@ def intervals(
 
 
 def present(asking: ReservationCommand, query: Mapping[str, Any]) -> datetime:
-    """Return the current time of the service: the start of the first interval that it answers."""
+    """Return the service's current time.
+
+    Without a start date, the first interval begins at this time.
+    """
     return next(_intervals(_availability(asking, query)))[0]
 
 
@@ -130,5 +140,5 @@ def _intervals(found: Mapping[str, Any]) -> Iterator[tuple[datetime, datetime, i
 
 
 def moment(text: str) -> datetime:
-    """Return a date of the API, in UTC."""
+    """Parse a date of the API, which is in UTC."""
     return datetime.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""``openstack reservation utilisation`` and ``... host unset``, for administrators."""
+"""The commands ``openstack reservation utilisation`` and ``... host unset``, for administrators."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ShowUtilisation(ReservationCommand, command.Lister):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], list[Sequence[Any]]]:
-        """Show the rows, and then the total."""
+        """Show a row for each group, and then the total."""
         group_by = parsed_args.group_by
         query = {
             "start_date": parsed_args.start_date,
@@ -46,7 +46,7 @@ class ShowUtilisation(ReservationCommand, command.Lister):
 
 
 class UnsetHost(ReservationCommand):
-    """Remove capabilities of a host; the stock client's own command fails to load."""
+    """Remove capabilities of a host. The stock client's own command for this cannot be loaded."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("host", metavar="HOST", help="name or ID of the host")
@@ -59,7 +59,7 @@ class UnsetHost(ReservationCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Look the host up, and remove its capabilities."""
+        """Look up the host, and remove its capabilities."""
         body = dict.fromkeys(parsed_args.extra)
         self.call("PUT", "os-hosts", self._id_of(parsed_args.host), body=body)
 

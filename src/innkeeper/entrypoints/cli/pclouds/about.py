@@ -1,4 +1,4 @@
-"""The shared part of the commands for host flavors and pclouds: their arguments and base class."""
+"""The arguments and the base class that the commands for host flavors and pclouds share."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ class PcloudsCommand(ComputeCommand):
     """A command for host flavors or pclouds."""
 
     def pcloud_path(self, name: str, *more: str) -> tuple[str, ...]:
-        """Return the path of the pcloud with this name or ID, extended by ``more``."""
+        """Return the API's path of the pcloud with this name or ID, followed by ``more``."""
         return (PCLOUDS, pcloud_id(self.connection, name), *more)
 
     def project_id(self, name: str, *, may_be_gone: bool = False) -> str:
-        """See :func:`innkeeper.entrypoints.cli.pclouds.projects.project_id`."""
+        """Return the id of a project.
+
+        See :func:`innkeeper.entrypoints.cli.pclouds.projects.project_id`.
+        """
         return project_id(self.connection, name, self.log, may_be_gone=may_be_gone)

@@ -1,4 +1,4 @@
-"""Calls the Compute API for the commands for pclouds, and looks up pclouds by their names."""
+"""Looks up pclouds by their names, with the Compute API."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FLAVORS, PCLOUDS = "os-host-flavors", "os-pclouds"
 
 
 def pcloud(connection: Any, text: str, *, is_for_guests: bool = False) -> dict[str, Any]:
-    """Return the pcloud with this id, or else the only pcloud with this name.
+    """Return the pcloud with this id or name.
 
-    Any project can create a pcloud with any name and add other projects to it. So a name is looked
-    up in several sets of pclouds, until one set has the name:
+    Several pclouds may have the same name, because any project can create a pcloud and add other
+    projects to it. So a name is looked up in several sets, until one set has the name:
 
     - the pclouds that the caller's own project owns;
     - for an administrator, all pclouds;
-    - if the command ``is_for_guests``, the pclouds that the caller's project may only use.
+    - if ``is_for_guests`` is true, the pclouds that the caller's project may use, but does not own.
 
     Raises :class:`CommandError` if no set has the name, or if several pclouds of the set have it.
     """
@@ -52,8 +52,8 @@ def _own(connection: Any, name: str) -> list[dict[str, Any]]:
 
 
 def _of_others(compute: ApiClient, name: str, *, is_for_guests: bool) -> list[dict[str, Any]]:
-    # Without administrator rights, the service lists the pclouds that the project may use, with
-    # few fields.
+    # If the caller is not an administrator, the service lists the pclouds that the project may use,
+    # with few fields.
     query = {"name": name, "all_projects": "true"}
     seen = list(rows(compute, (PCLOUDS,), "pclouds", query))
     whole = [each for each in seen if is_whole(each)]
@@ -71,7 +71,7 @@ def pcloud_id(connection: Any, text: str, *, is_for_guests: bool = False) -> str
 
 
 def own_project_id(connection: Any) -> str:
-    """Return the login's project. Raises :class:`CommandError` if the login has none."""
+    """Return the project of the login. Raises :class:`CommandError` if the login has no project."""
     own = connection.session.get_project_id()
     if own is None:
         raise osc_exceptions.CommandError("The login has no project. Name a project.")

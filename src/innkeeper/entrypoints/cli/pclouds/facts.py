@@ -1,4 +1,4 @@
-"""The options for a pcloud's properties: ratios, size policy and automatic placement.
+"""The options for a pcloud's ratios, size policy and automatic placement.
 
 Always true: properties without an option are not sent, so they keep their values.
 """
@@ -28,7 +28,7 @@ NEEDED = ("max_hosts", "host_flavor")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare these options."""
+    """Declare the options for the properties of a pcloud."""
     for amount, what in (("cpu", "processors"), ("ram", "memory")):
         word = f"{amount}_allocation_ratio"
         ratio = parser.add_mutually_exclusive_group()
@@ -94,7 +94,10 @@ def _add_size(parser: argparse.ArgumentParser) -> None:
 
 
 def given(parsed_args: argparse.Namespace, present: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the given properties, named as in the API; ``present`` is the current size policy."""
+    """Return the given properties by their names in the API.
+
+    ``present`` is the current size policy.
+    """
     properties: dict[str, Any] = {}
     for name in RATIOS:
         if hasattr(parsed_args, name):

@@ -1,4 +1,4 @@
-"""``openstack host flavor ...``: types of whole hosts, and the pools of their hosts."""
+"""The commands ``openstack host flavor ...``, for types of whole hosts and pools of such hosts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ListHostFlavors(PcloudsCommand, command.Lister):
     """List host flavors."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List all pages; the free hosts are shown unless the cloud hides them."""
+        """Read all pages. Numbers of free hosts are shown if the cloud does not hide them."""
         listed = (
             (
                 each["id"],
@@ -47,7 +47,7 @@ class ListHostFlavors(PcloudsCommand, command.Lister):
 
 
 class ShowHostFlavor(PcloudsCommand, command.ShowOne):
-    """Show a host flavor; administrators also see the number of its hosts."""
+    """Show a host flavor. Administrators also see the number of its hosts."""
 
     arguments = FLAVOR
 
@@ -70,7 +70,7 @@ class CreateHostFlavor(PcloudsCommand, command.ShowOne):
 
 
 class SetHostFlavor(PcloudsCommand):
-    """Change a host flavor (administrators only); allocated hosts keep their units."""
+    """Change a host flavor (administrators only). Allocated hosts keep their units."""
 
     arguments: ClassVar[Arguments] = {
         **FLAVOR,

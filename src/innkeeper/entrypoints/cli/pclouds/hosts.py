@@ -1,4 +1,7 @@
-"""``openstack pcloud host ...``: a pcloud's whole hosts, by the names that its owner gave them."""
+"""The commands ``openstack pcloud host ...``, for the hosts of a pcloud.
+
+The owner of the pcloud has named the hosts.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,7 @@ class AddPcloudHosts(PcloudsCommand, PartialLister):
 
 
 class SetPcloudHost(PcloudsCommand):
-    """Enable, disable or rename a host of a pcloud; its servers stay."""
+    """Enable, disable or rename a host of a pcloud. Its servers stay."""
 
     arguments: ClassVar[Arguments] = {**PCLOUD_HOST, "--name": {"help": "its new name"}}
 
@@ -124,7 +127,7 @@ class RemovePcloudHosts(PcloudsCommand):
 
 
 class ReplacePcloudHost(PcloudsCommand, command.ShowOne):
-    """Replace a broken or disabled host by a free one, which takes over its name."""
+    """Replace a broken or disabled host with a free host, which gets the same name."""
 
     arguments = PCLOUD_HOST
 

@@ -1,4 +1,7 @@
-"""``openstack pcloud ...``: a project's sets of whole hosts, and the projects that use them."""
+"""The commands ``openstack pcloud ...``, for a project's pclouds and the projects that use them.
+
+A pcloud is a set of whole hosts.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ LONG_COLUMNS = {
 
 
 class ListPclouds(PcloudsCommand, command.Lister):
-    """List the pclouds that the project owns or may use."""
+    """List the pclouds that your project owns or may use."""
 
     arguments: ClassVar[Arguments] = {
         "--name": {"help": "list only pclouds with this name"},
@@ -64,13 +67,13 @@ class ListPclouds(PcloudsCommand, command.Lister):
             query["all_projects"] = "true"
         columns = {**COLUMNS, **LONG_COLUMNS} if parsed_args.long else COLUMNS
         found = map(_fields, rows(self.compute, (PCLOUDS,), "pclouds", query))
-        # A project that may use a pcloud without owning it sees few fields.
+        # A project that may use a pcloud, but does not own it, sees few fields.
         listed = ([each.get(name) for name in columns.values()] for each in found)
         return tuple(columns), listed
 
 
 class ShowPcloud(PcloudsCommand, command.ShowOne):
-    """Show a pcloud; projects that may use it without owning it see few fields."""
+    """Show a pcloud. Projects that may use it, but do not own it, see few fields."""
 
     arguments = PCLOUD
 
@@ -104,7 +107,7 @@ class SetPcloud(PcloudsCommand):
         facts.add(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change the pcloud; omitted options of the size policy keep their values."""
+        """Change the pcloud. Fields of the size policy without an option keep their values."""
         present = pcloud(self.connection, parsed_args.pcloud)
         changes = facts.given(parsed_args, present.get("size_policy"))
         if parsed_args.name is not None:
@@ -158,15 +161,15 @@ class AddPcloudProject(PcloudsCommand):
 
 
 class RemovePcloudProject(PcloudsCommand):
-    """Stop placing a project's new servers on a pcloud; its existing servers stay."""
+    """Stop placing a project's new servers on a pcloud. Its existing servers stay."""
 
     arguments: ClassVar[Arguments] = {**PCLOUD, **PROJECT}
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Remove the project. A project that does not own the pcloud can remove itself.
 
-        If the pcloud's list of projects contains the given text, that entry is removed without a
-        look-up. The project may be gone, or its name may have been stored instead of its id.
+        If the pcloud's list of projects contains the given text, this entry is removed without a
+        look-up. The project may no longer exist, or the list may contain a name instead of an id.
         """
         name = parsed_args.project
         own = own_id(self.connection, name)
@@ -179,7 +182,7 @@ class RemovePcloudProject(PcloudsCommand):
 
 
 class _Consent(PcloudsCommand):
-    """Accepts or declines automatic placement, for the project of the login."""
+    """The base of the commands that accept or decline automatic placement for a project."""
 
     arguments = PCLOUD
     method: ClassVar[str]
@@ -191,20 +194,22 @@ class _Consent(PcloudsCommand):
 
 
 class AcceptPcloud(_Consent):
-    """Accept automatic placement on a pcloud, for the project's servers that name no pcloud."""
+    """Accept automatic placement on a pcloud, for servers that name no pcloud."""
 
     method = "PUT"
 
 
 class DeclinePcloud(_Consent):
-    """Decline automatic placement on a pcloud; new servers that name the pcloud can still use
-    it."""
+    """Decline automatic placement on a pcloud.
+
+    New servers that name the pcloud can still use it.
+    """
 
     method = "DELETE"
 
 
 def _fields(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a pcloud's fields as formatted columns, with tenants renamed to projects."""
+    """Return a pcloud's fields as formatted columns, with ``tenants`` renamed to ``projects``."""
     words = {"tenants": "projects"}
     fields = {words.get(key, key): value for key, value in answer.items()}
     if "projects" in fields:

@@ -1,9 +1,9 @@
-"""Resolves the project names and ids of commands.
+"""Finds the projects that commands name.
 
-Always true: the result is the id of a project that the Identity API or the caller's own token
-knows, or a text in the form of an id. Other texts never reach the service.
+Always true: the result is the id of a project in the Identity API or in the caller's own token, or
+a text in the form of an id. Other texts are never sent to the service.
 
-May be false: that the project exists, if the caller may not look it up. A warning is then logged.
+May be false: that the project exists. If the caller may not look it up, a warning is logged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from osc_lib import exceptions as osc_exceptions
 ID_FORM = re.compile(
     r"[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE
 )
-"""Ids of Identity services have 32 hexadecimal digits, or the form of UUIDs with dashes."""
+"""Ids in Identity services have 32 hexadecimal digits, or are UUIDs with hyphens."""
 DOTS = frozenset({".", ".."})
 
 
@@ -31,9 +31,9 @@ def project_id(
     """Return the id of the project with this id or name.
 
     The caller's own project is read from the token. Other projects are looked up by id and then by
-    name. If the caller may not look them up, a text in the form of an id is used unchanged, with a
-    warning. With ``may_be_gone``, an id that the Identity API does not know is also used. In all
-    other cases, raises :class:`CommandError`.
+    name. If the caller may not look up projects, a text in the form of an id is returned unchanged,
+    with a warning. If ``may_be_gone`` is true, an id that the Identity API does not know is
+    returned, too. In all other cases, raises :class:`CommandError`.
     """
     own = own_id(connection, text)
     if own is not None:
@@ -57,7 +57,10 @@ def project_id(
 
 
 def own_id(connection: Any, text: str) -> str | None:
-    """Return the id of the login's project if ``text`` is its id or name, or else ``None``."""
+    """Return the id of the login's project, if ``text`` is this project's id or name.
+
+    Otherwise, returns ``None``.
+    """
     mine = connection.session.get_project_id()
     if mine is None:
         return None
@@ -73,7 +76,7 @@ def own_id(connection: Any, text: str) -> str | None:
 def _identity(connection: Any) -> Any:
     """Return the client of the Identity API, or ``None`` if the login has no such API."""
     if not isinstance(connection.session.auth, BaseIdentityPlugin):
-        # The login is a token with a fixed address. The SDK would call another API there.
+        # The login is a token with a fixed address, at which the SDK would call another API.
         return None
     identity = connection.identity
     # If the SDK cannot discover the service's versions, its client has no resources.
@@ -81,9 +84,9 @@ def _identity(connection: Any) -> Any:
 
 
 def _by_id(identity: Any, text: str) -> tuple[str | None, bool]:
-    """Return the id if a project has it, and whether the caller may look up projects by id."""
+    """Return the project's id if it exists, and whether the caller may look up projects by id."""
     if text in DOTS or quote(text, safe="") != text:
-        # Such a text would change the path, and so address something else.
+        # Such a text would change the path of the request.
         return None, True
     try:
         return str(identity.get_project(text).id), True
@@ -94,7 +97,10 @@ def _by_id(identity: Any, text: str) -> tuple[str | None, bool]:
 
 
 def _by_name(identity: Any, text: str) -> tuple[str | None, bool]:
-    """Return the id of the only project of this name, and whether the caller may list projects."""
+    """Return the id of the project with this name, and whether the caller may list projects.
+
+    Raises :class:`CommandError` if several projects have the name.
+    """
     try:
         found = [each.id for each in identity.projects(name=text) if each.name == text]
     except (exceptions.ForbiddenException, exceptions.NotFoundException, CatalogException):

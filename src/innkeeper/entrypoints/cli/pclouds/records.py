@@ -1,4 +1,4 @@
-"""``openstack pcloud action|usage|quota ...``: the history, the usage and the quotas."""
+"""The commands ``openstack pcloud action|usage|quota ...``, for history, usage and quotas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from innkeeper.entrypoints.cli.pclouds.calling import PCLOUDS, own_project_id, p
 
 QUOTAS, USAGE = "os-pcloud-quotas", "os-pcloud-usage"
 BEGINNING = "1970-01-01"
-"""The default of ``--start``; the service's own default is the last month."""
+"""The default of ``--start``. The service's own default is the last month."""
 ACTION_COLUMNS = {
     "Created At": "created_at",
     "Action": "action",
@@ -41,7 +41,7 @@ SHOWN_DIGITS = 2
 
 
 class ListPcloudActions(PcloudsCommand, command.Lister):
-    """List the actions on a pcloud, newest first; name a deleted pcloud by its ID."""
+    """List the actions on a pcloud, newest first. A deleted pcloud must be named by its ID."""
 
     arguments: ClassVar[Arguments] = {
         **PCLOUD,
@@ -72,7 +72,7 @@ def _present_or_past_id(connection: Any, text: str) -> str:
 
 
 class ShowPcloudUsage(PcloudsCommand, command.Lister):
-    """Show the host hours of projects in a period, whether the hosts were used or not."""
+    """Show the hours for which projects had whole hosts in a period."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(

@@ -1,7 +1,7 @@
-"""The responses of a Placement API, with the fields that an import reads.
+"""The fields of a Placement API's responses that an import reads.
 
-Always true: a response with a missing or invalid field is rejected with one line that names the
-field. Other fields are ignored.
+Always true: if a field is missing or invalid, the response is rejected with a one-line message that
+names the field. Other fields are ignored.
 """
 
 from __future__ import annotations
@@ -21,18 +21,21 @@ Form = TypeVar("Form", bound=msgspec.Struct)
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Z0-9_]+\Z", max_length=255)]
 """The name of a resource class or a trait."""
 Kind = Annotated[str, msgspec.Meta(pattern=r"\A([A-Z0-9_]+|unknown)\Z", max_length=255)]
-"""The type of a consumer; "unknown" is the API's word for none."""
+"""The type of a consumer. The API uses "unknown" for a missing type."""
 Label = Annotated[str, msgspec.Meta(max_length=200)]
 """The name of a provider."""
 Owner = Annotated[str, msgspec.Meta(max_length=255)]
-"""The id of a project or a user; it need not be a uuid."""
+"""The id of a project or a user, which may have any form."""
 Size = Annotated[int, msgspec.Meta(ge=0, le=UNIT_MAX)]
 Share = Annotated[int, msgspec.Meta(ge=1, le=UNIT_MAX)]
 Sum = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def decoded(name: str, path: str, answer: Mapping[str, Any], form: type[Form]) -> Form:
-    """Decode the response of the service ``name`` to ``path``. Raises :class:`Invalid`."""
+    """Decode the response of the service ``name`` to a request for ``path``.
+
+    Raises :class:`Invalid` for a missing or invalid field.
+    """
     try:
         read: Callable[[object], Form] = _READ[form]
         return read(answer)
@@ -41,7 +44,7 @@ def decoded(name: str, path: str, answer: Mapping[str, Any], form: type[Form]) -
 
 
 def uuid_in(name: str, path: str, spelling: str) -> str:
-    """Return the canonical form of a uuid in a response to ``path``. Raises :class:`Invalid`."""
+    """Return a uuid in canonical form. Raises :class:`Invalid` if the text is not a uuid."""
     found = canonical_uuid(spelling)
     if found is None:
         raise Invalid(

@@ -1,4 +1,4 @@
-"""Lists the differences between two pictures, one per line.
+"""Lists the differences between the contents of two Placement services, one per line.
 
 Always true: everything that API clients see is compared, except generations, times, and names of
 resource classes and traits that only the target knows.
@@ -28,8 +28,8 @@ ONLY_TARGET = "only in the target"
 def find(source: Picture, target: Picture, *, keeps_others: bool = False) -> Iterator[str]:
     """Yield each difference as a line.
 
-    With ``keeps_others``, providers and consumers that only the target has are not listed, and
-    their usages are subtracted before usages are compared.
+    If ``keeps_others`` is true, providers and consumers that only the target has are no difference.
+    Their usages are subtracted before the usages of both sides are compared.
     """
     yield from _names("resource class", source.classes, target.classes)
     yield from _names("trait", source.traits, target.traits)
@@ -50,7 +50,8 @@ def find(source: Picture, target: Picture, *, keeps_others: bool = False) -> Ite
 
 
 def _names(noun: str, source: Iterable[str], target: frozenset[str]) -> Iterator[str]:
-    # Standard names depend on the service's release. The objections check those in use.
+    # Standard names depend on the service's release. The module ``objections`` checks the names in
+    # use.
     for name in sorted(source):
         if name.startswith(CUSTOM) and name not in target:
             yield f"{noun} {name}: {ONLY_SOURCE}"
@@ -109,7 +110,7 @@ def _inventory(what: str, source: Inventory | None, target: Inventory | None) ->
 
 
 def _amounts(what: str, source: Amounts, target: Amounts) -> Iterator[str]:
-    """Compare amounts by class; a missing amount counts as 0."""
+    """Yield the differences of amounts by class. A missing amount counts as 0."""
     for name in sorted(source.keys() | target.keys()):
         yield from _plain(f"{what} {name}", source.get(name, 0), target.get(name, 0))
 

@@ -1,7 +1,7 @@
-"""The steps of an import: read both sides, check for objections, write, read again, compare.
+"""Runs an import: read both services, check for objections, write, read again, and compare.
 
-Always true: writes start only after both sides were read and no objection was found. With
-``dry_run`` or ``verify_only``, nothing is written.
+Always true: the first write begins only after both services were read and no objection was found.
+With ``dry_run`` or ``verify_only``, nothing is written.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from innkeeper.entrypoints.cli.placement_import.writing import PlanWriter
 from innkeeper.terminal.progress import StepProgress
 
 SOURCE_LEAST = Version(1, 28)
-"""OpenStack's Rocky. Older services do not report consumers' generations."""
+"""The version of OpenStack's Rocky. Older services do not report the generations of consumers."""
 TARGET_LEAST = KINDS_SINCE
-"""Older versions lose consumers' types, and cannot move providers."""
+"""Older versions cannot store the types of consumers, and cannot move providers."""
 
 
 class ExitStatus(IntEnum):
@@ -53,7 +53,10 @@ class PlacementImport:
     errors: TextIO
 
     def run(self) -> ExitStatus:
-        """Import; returns the exit status. Raises the services' refusals."""
+        """Run the import, and return the exit status.
+
+        Raises an error if a service rejects a request.
+        """
         self.source.negotiate(SOURCE_LEAST)
         self.target.negotiate(TARGET_LEAST)
         if self.source.url == self.target.url:
@@ -78,7 +81,8 @@ class PlacementImport:
     def _read_both(self) -> tuple[Picture, Picture]:
         reads_usages = not self.dry_run
         target = Reader(self.target, self.jobs, self.progress).read(with_usages=reads_usages)
-        # An empty target has no usages to compare with; skipping them saves many requests.
+        # If the target is empty, there are no usages to compare with. Not reading them saves many
+        # requests.
         reads_usages = reads_usages and bool(target.providers)
         source = Reader(self.source, self.jobs, self.progress).read(with_usages=reads_usages)
         return source, target

@@ -1,4 +1,4 @@
-"""Reasons not to start an import, found before anything is written.
+"""Finds reasons not to start an import, before anything is written.
 
 Always true: each objection is one line that tells the operator what to do.
 """
@@ -15,7 +15,7 @@ EXAMPLES_MAX = 3
 
 
 class Others(Enum):
-    """What to do with providers and consumers that only the target has."""
+    """The ways to treat providers and consumers that only the target has."""
 
     REFUSE = "refuse"
     KEEP = "keep"

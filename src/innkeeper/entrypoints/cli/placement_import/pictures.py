@@ -1,7 +1,7 @@
-"""The content of a Placement service, as read over its API.
+"""The content of a Placement service (a picture), as read over the service's API.
 
-Always true: uuids are in canonical form, so that both sides can be compared. Generations are
-kept for writes, and are never compared.
+Always true: uuids are in canonical form, so that two services can be compared. Generations are kept
+for writes, and are never compared.
 
 May be false: that a picture is consistent. The service may be in use while it is read.
 """
@@ -26,7 +26,7 @@ Tally = dict[tuple[str, str], int]
 class ProviderPicture:
     """One provider with its inventories, traits and aggregates.
 
-    ``spelling`` is the uuid as the service spells it, for use in paths. ``usages`` is ``None`` if
+    ``spelling`` is the uuid in the form that the service uses in paths. ``usages`` is ``None`` if
     the usages were not read.
     """
 
@@ -62,10 +62,10 @@ class ConsumerPicture:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The content of one side. ``classes`` and ``traits`` are all names that its service knows.
+    """The content of one service. ``classes`` and ``traits`` are all names that the service knows.
 
-    ``has_kinds`` is true if its microversion has consumer types. ``totals`` are the usages by
-    project, or ``None`` if they were not read.
+    ``has_kinds`` is true if the service's microversion has consumer types. ``totals`` are the
+    usages by project, or ``None`` if they were not read.
     """
 
     providers: Mapping[str, ProviderPicture]
@@ -76,7 +76,7 @@ class Picture:
     totals: Mapping[str, Amounts] | None = None
 
     def levels(self) -> list[list[ProviderPicture]]:
-        """Return the providers by their depth in the trees, roots first.
+        """Return lists of the providers at each depth of the trees, roots first.
 
         A provider whose parent is missing counts as a root.
         """
@@ -93,7 +93,7 @@ class Picture:
 
 
 def held(consumers: Iterable[ConsumerPicture]) -> Tally:
-    """Return the sums of these consumers' allocations."""
+    """Return the sums of these consumers' allocations, by provider and resource class."""
     sums: Tally = {}
     for consumer in consumers:
         for key, amount in consumer.amounts():
@@ -107,9 +107,9 @@ RATIO = "allocation_ratio"
 
 
 def unlike(one: Inventory, other: Inventory) -> list[str]:
-    """Return the fields in which two inventories differ, within the precision of databases.
+    """Return the fields in which two inventories differ by more than the precision of databases.
 
-    Some databases store ratios in single precision: 1.1 may be read as 1.10000002384.
+    Some databases store ratios in single precision, so that 1.1 may be read as 1.10000002384.
     """
     names = (field.name for field in fields(Inventory))
     differ = [name for name in names if getattr(one, name) != getattr(other, name)]
@@ -126,7 +126,10 @@ def are_same(one: Mapping[str, Inventory], other: Mapping[str, Inventory]) -> bo
 
 
 def hold_same(one: ConsumerPicture, other: ConsumerPicture, *, with_kinds: bool) -> bool:
-    """Return whether two consumers are equal. With ``with_kinds``, their types are compared too."""
+    """Return whether two consumers are equal.
+
+    If ``with_kinds`` is true, their types are compared, too.
+    """
     kinds_agree = not with_kinds or one.kind == other.kind
     same_owner = (one.project, one.user) == (other.project, other.user)
     return kinds_agree and same_owner and one.holds == other.holds

@@ -1,12 +1,12 @@
 """Plans the writes that make the target equal to the source, without network access.
 
 Always true: a plan contains only differences, so the plan for equal sides is empty. The order of
-the steps ensures that the target accepts each one. In particular:
+the steps ensures that the target accepts each step:
 
-- a name that another provider still has is freed before it is reused;
-- providers are created and moved from the roots down, so no step creates a loop;
-- inventories first have room for all allocations before, during and after the writes (see
-  :func:`_opened`), and get their final values once the allocations are written.
+- A name that another provider still has is freed before it is reused.
+- Providers are created and moved from the roots down, so that no step creates a loop.
+- Inventories first get room for all allocations before, during and after the writes; see
+  :func:`_opened`. They get their final values after the allocations are written.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Inventories = Mapping[str, Inventory]
 
 @dataclass(frozen=True, slots=True)
 class ProviderUpdate:
-    """Changes to one provider; ``None`` for parts that stay unchanged."""
+    """Changes to one provider. A part that is ``None`` stays unchanged."""
 
     provider: str
     inventories: Inventories | None = None
@@ -43,12 +43,11 @@ class ProviderUpdate:
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """Steps in the order of their execution.
+    """The steps of an import, in the order of their execution.
 
-    ``parked`` are providers that are renamed to their uuids, to free their names. ``levels`` and
-    ``removed_levels`` are lists of levels. The providers of one level do not depend on each other.
-    ``dropped`` has consumers as they are in the target. ``written`` has consumers as they are in
-    the source.
+    ``parked`` has providers that are renamed to their uuids, to free their names. The providers in
+    one list of ``levels`` or ``removed_levels`` do not depend on each other. ``dropped`` has
+    consumers as they are in the target. ``written`` has consumers as they are in the source.
     """
 
     classes: Sequence[str]
@@ -76,7 +75,7 @@ class ImportPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to write."""
+        """Whether the plan has nothing to write."""
         return not any(self.counts().values())
 
 
@@ -172,7 +171,7 @@ def _inventories(
     dropped: Iterable[ConsumerPicture],
     written: Sequence[ConsumerPicture],
 ) -> tuple[dict[str, Inventories], dict[str, Inventories]]:
-    """Return the inventories to set before consumers are written, and those to set afterwards."""
+    """Return the inventories to set before and after the consumers are written."""
     gone = {each.uuid for each in dropped}
     staying = {uuid: each for uuid, each in target.consumers.items() if uuid not in gone}
     most = _most_held(staying, written)
@@ -188,7 +187,8 @@ def _inventories(
     for uuid, provider in source.providers.items():
         there = target.providers.get(uuid)
         present: Inventories = {} if there is None else there.inventories
-        # Consumers that only the target has need the inventories of their allocations.
+        # Keep inventories that consumers of the target use, if the source does not have these
+        # consumers.
         final = {**_only(present, held_by_others.get(uuid, ())), **provider.inventories}
         wide = {
             # An inventory that still has allocations cannot be removed yet.
@@ -217,7 +217,7 @@ def _only(inventories: Inventories, names: Iterable[str]) -> Inventories:
 
 
 def _most_held(staying: Mapping[str, ConsumerPicture], written: Iterable[ConsumerPicture]) -> Tally:
-    """Return the largest possible usages at any moment, in any order of the writes."""
+    """Return the largest usages that are possible during the writes, in any order of the writes."""
     after = {each.uuid: each for each in written}
     most = held(each for uuid, each in staying.items() if uuid not in after)
     for uuid, consumer in after.items():
@@ -231,16 +231,15 @@ def _most_held(staying: Mapping[str, ConsumerPicture], written: Iterable[Consume
 def _opened(final: Inventory, most: int, amounts: Sequence[int] | None) -> Inventory:
     """Return an inventory that accepts allocations of all ``amounts``.
 
-    This is the final inventory, if it accepts all ``amounts`` and has room for ``most``. The final
-    inventory is not sufficient if the source's provider is over capacity, or if its units changed
-    after the allocations. In that case, return an inventory with room for ``most``, but for no
-    more. So other clients of the target never find capacity that does not exist, not even after an
-    interrupted import.
+    If the final inventory accepts all ``amounts`` and has room for ``most``, returns the final
+    inventory. It may not suffice if the source's provider is over capacity, or if its units changed
+    after the allocations. Then the returned inventory has room for exactly ``most``, so that other
+    clients of the target never find capacity that does not exist.
     """
     if not amounts:
         return final
-    # This is stricter than our own rule, which accepts min_unit with any step, because the target
-    # may be OpenStack's.
+    # The target may be OpenStack's Placement, which is stricter than Innkeeper. Innkeeper accepts
+    # min_unit with any step.
     is_allowed = all(
         final.min_unit <= each <= final.max_unit and each % final.step_size == 0 for each in amounts
     )

@@ -1,10 +1,10 @@
-"""Reads the whole content of a Placement service over its API.
+"""Reads the whole content of a Placement service over the service's API.
 
 Always true: the number of concurrent requests is limited, and nothing is written.
 
 May be false: that the result is consistent, because the service may be in use. Consumers are read
-last, and the providers of their allocations are read again if they were missing. Inconsistencies
-that remain after some rounds are left to the caller.
+after providers. Providers of allocations that were missing or incomplete are read again. After
+``ROUNDS_MAX`` rounds, some inconsistencies may remain.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from innkeeper.terminal.progress import StepProgress
 ROUNDS_MAX = 4
 """The maximum number of rounds. Each round reads what was new or missing in the round before."""
 BATCH = 1000
-"""The number of requests queued for the threads at a time, which limits their memory."""
+"""The number of requests that are queued for the threads at a time, to limit the memory."""
 KINDS_SINCE = Version(1, 38)
 BEFORE_KINDS = Version(1, 37)
 UNTYPED = "unknown"
@@ -45,7 +45,7 @@ Answer = TypeVar("Answer")
 
 
 class Reader:
-    """Reads one service with at most ``jobs`` concurrent requests."""
+    """Reads a Placement service with at most ``jobs`` concurrent requests."""
 
     def __init__(self, api: PlacementApi, jobs: int, progress: StepProgress) -> None:
         self._api = api
@@ -53,7 +53,7 @@ class Reader:
         self._progress = progress
 
     def read(self, *, with_usages: bool) -> Picture:
-        """Read everything; usages are read only if requested."""
+        """Read the content of the service. Usages are read only if ``with_usages`` is true."""
         classes = self._ask("/resource_classes", answers.Classes).resource_classes
         traits = self._ask("/traits", answers.TraitsAnswer).traits
         providers: dict[str, ProviderPicture] = {}
@@ -97,7 +97,7 @@ class Reader:
         *,
         with_usages: bool,
     ) -> set[str]:
-        """Read providers into ``providers``; returns the consumers with allocations of them."""
+        """Read providers into ``providers``. Returns the consumers with allocations from them."""
 
         def read(row: answers.ProviderAnswer) -> tuple[ProviderPicture, list[str]] | None:
             return self._provider(row, with_usages=with_usages)
@@ -154,7 +154,7 @@ class Reader:
         return uuid_in(self._api.name, path, spelling)
 
     def _read_consumers(self, spellings: list[str], consumers: dict[str, ConsumerPicture]) -> None:
-        """Read consumers into ``consumers``, and remove those without allocations."""
+        """Read consumers into ``consumers``, and remove consumers without allocations."""
         found = self.each("reading consumers", spellings, self.consumer)
         for spelling, consumer in zip(spellings, found, strict=True):
             if consumer is None:
@@ -163,7 +163,7 @@ class Reader:
                 consumers[consumer.uuid] = consumer
 
     def consumer(self, spelling: str) -> ConsumerPicture | None:
-        """Read one consumer; returns ``None`` if it has no allocations."""
+        """Read a consumer. Returns ``None`` if the consumer has no allocations."""
         path = f"/allocations/{quote(spelling, safe='')}"
         body = self._api.ask(path)
         if not decoded(self._api.name, path, body, answers.Holders).allocations:
@@ -196,7 +196,7 @@ class Reader:
     def each(
         self, title: str, items: Sequence[Item], act: Callable[[Item], Answer]
     ) -> list[Answer]:
-        """Apply ``act`` to all items in parallel; returns the results in the items' order.
+        """Apply ``act`` to all items in parallel. Returns the results in the order of the items.
 
         Raises the first error.
         """
@@ -217,7 +217,7 @@ class Reader:
 
 
 def _unmatched(providers: Mapping[str, ProviderPicture], consumer: ConsumerPicture) -> set[str]:
-    """Return the providers that lack an inventory of one of the consumer's allocations."""
+    """Return the providers that lack an inventory for an allocation of the consumer."""
     return {
         uuid
         for (uuid, name), _ in consumer.amounts()
@@ -228,7 +228,7 @@ def _unmatched(providers: Mapping[str, ProviderPicture], consumer: ConsumerPictu
 def _missing(
     providers: Mapping[str, ProviderPicture], consumers: Mapping[str, ConsumerPicture]
 ) -> set[str]:
-    """Return the providers to read (again): they are referred to, but missing or incomplete."""
+    """Return the providers that are missing or incomplete, although others refer to them."""
     parents = {each.parent for each in providers.values() if each.parent is not None}
     missing = {uuid for uuid in parents if uuid not in providers}
     for consumer in consumers.values():

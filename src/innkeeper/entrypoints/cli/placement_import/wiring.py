@@ -1,4 +1,4 @@
-"""Runs ``innkeeper placement-import``: connects to the two services and starts the import."""
+"""Runs ``innkeeper placement-import``. It connects to both services, and starts the import."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from innkeeper.terminal.ending import run_command
 from innkeeper.terminal.progress import Bars, Lines, StepProgress
 
 PARTS_PER_LINE_MIN = 100
-"""A step with fewer parts prints lines only at its start and its end."""
+"""A step with fewer parts prints lines only at its beginning and its end."""
 
 
 def run(options: Mapping[str, Any]) -> int:
-    """Import, or only compare; returns the exit status."""
+    """Run the import or the comparison, and return the exit status."""
     return run_command(
         "placement-import",
         lambda: _run(options),
-        # The output was not empty, so the sides differ.
+        # The reader closed the output, which was not empty, so the services differ.
         closed=ExitStatus.DIFFERENT,
         memory="there is not enough memory for the content of both services.",
         interrupted="interrupted; run the command again to continue.",
@@ -38,7 +38,7 @@ def run(options: Mapping[str, Any]) -> int:
 
 
 def progress_on(stream: TextIO) -> StepProgress:
-    """Return bars if the stream is a terminal, or lines if it is a file or a pipe."""
+    """Return an object that shows progress as bars on a terminal, and as lines elsewhere."""
     if not stream.isatty():
         return Lines(stream, parts_min=PARTS_PER_LINE_MIN)
     return Bars(stream, MofNCompleteColumn(), TimeElapsedColumn())

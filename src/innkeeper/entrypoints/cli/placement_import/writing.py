@@ -1,8 +1,8 @@
-"""Writes a plan to the target, over its API.
+"""Carries out a plan in the target, over the target's API.
 
 Always true: every write sends a generation, or is idempotent. After a conflict, the target is read
 again. Consumers that already have their planned state are skipped. Inventories, traits and
-aggregates are overwritten. So an import can be interrupted and repeated at any point.
+aggregates are overwritten. Therefore, an import can be interrupted at any point, and repeated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from innkeeper.entrypoints.cli.placement_import.reading import BEFORE_KINDS, Ite
 from innkeeper.terminal.progress import StepProgress
 
 TRIES_MAX = 8
-"""The maximum number of tries of a write that conflicts with writes of other clients."""
+"""The maximum number of attempts of a write that conflicts with writes of other clients."""
 FIRST_WAIT_S = 0.05
 PARENT = "parent_provider_uuid"
 CONSUMERS_MAX = 100
@@ -40,28 +40,28 @@ the allocation of one consumer on one provider."""
 
 @dataclass(frozen=True, slots=True)
 class ConsumerWrite:
-    """The state to write for one consumer. With ``removes``, the consumer is removed."""
+    """The state to write for one consumer. If ``removes`` is true, the consumer is removed."""
 
     consumer: ConsumerPicture
     removes: bool = False
 
     @property
     def needs_type(self) -> bool:
-        """Whether the write needs a version with consumer types.
+        """Whether the write needs a microversion with consumer types.
 
-        A consumer without a type can only be written at an older version.
+        A consumer without a type can only be written at an older microversion.
         """
         return self.consumer.kind is not None and not self.removes
 
     def is_done(self, there: ConsumerPicture | None) -> bool:
-        """Return whether the target's consumer, ``there``, already has the state to write."""
+        """Return whether the consumer in the target, ``there``, already has the state to write."""
         if self.removes:
             return there is None
         return there is not None and hold_same(self.consumer, there, with_kinds=self.needs_type)
 
 
 def chunks(writes: Iterable[ConsumerWrite], consumers_max: int) -> Iterator[list[ConsumerWrite]]:
-    """Split writes into chunks, one for each request."""
+    """Split writes into chunks. Each chunk fits into one request."""
     chunk: list[ConsumerWrite] = []
     lines = 0
     for write in writes:
@@ -76,9 +76,9 @@ def chunks(writes: Iterable[ConsumerWrite], consumers_max: int) -> Iterator[list
 
 
 class PlanWriter:
-    """Writes one plan. ``target`` is the picture from which the plan was made.
+    """Carries out one plan. ``target`` is the target's content from which the plan was made.
 
-    ``consumers_max`` limits the consumers of one request.
+    ``consumers_max`` is the maximum number of consumers in one request.
     """
 
     def __init__(
@@ -102,7 +102,10 @@ class PlanWriter:
         }
 
     def carry_out(self, plan: ImportPlan) -> None:
-        """Write everything. Raises the target's first refusal; earlier writes stay."""
+        """Carry out the plan.
+
+        If the target rejects a write, raises the error. Earlier writes stay.
+        """
         api = self._api
         self._each(
             "resource classes", plan.classes, lambda n: api.send("PUT", f"/resource_classes/{n}")
@@ -146,7 +149,7 @@ class PlanWriter:
         try:
             answer: Mapping[str, Any] = self._api.send("POST", path, body)
         except Conflict:
-            # An earlier try may have created it, if its response was lost.
+            # If the response to an earlier attempt was lost, the provider may already exist.
             answer = {}
             with suppress(NotFound):
                 answer = self._api.ask(f"{path}/{provider.uuid}")
@@ -156,12 +159,12 @@ class PlanWriter:
         self._generations[provider.uuid] = created.generation
 
     def _remove(self, provider: ProviderPicture) -> None:
-        # Another client may have removed it already.
+        # Another client may have already removed the provider.
         with suppress(NotFound):
             self._api.send("DELETE", self._path(provider.uuid))
 
     def _update(self, update: ProviderUpdate) -> None:
-        """Set the differences in sequence, because each write advances the generation."""
+        """Write the changes of a provider in sequence. Each write advances the generation."""
         uuid = update.provider
         if update.inventories is not None:
             inventories = {name: asdict(each) for name, each in update.inventories.items()}
@@ -190,9 +193,9 @@ class PlanWriter:
         self._retry(put, refresh)
 
     def _retry(self, write: Callable[[], None], refresh: Callable[[], None]) -> None:
-        """Write, and after a conflict refresh and write again.
+        """Call ``write``. After a conflict, call ``refresh``, and then ``write`` again.
 
-        The conflict may be with another client, or with an earlier try that succeeded.
+        The conflict may be with another client, or with an earlier attempt that succeeded.
         """
         pause_s = FIRST_WAIT_S
         for tries_left in reversed(range(TRIES_MAX)):
@@ -207,8 +210,8 @@ class PlanWriter:
             refresh()
 
     def _write(self, noun: str, writes: Sequence[ConsumerWrite]) -> None:
-        # In sequence: parallel requests for the same provider, such as a pool that all servers
-        # use, would conflict with each other until one of them gives up.
+        # Send the requests in sequence. Parallel requests for the same provider, such as a pool
+        # that all servers use, would conflict with each other until one of them gives up.
         if not writes:
             return
         with self._progress.step(f"{self._api.name}: writing {noun}", len(writes)) as advance:
@@ -218,7 +221,7 @@ class PlanWriter:
                 for chunk in chunks(same, self._consumers_max):
                     self._write_chunk(chunk, version)
                     advance(len(chunk))
-        # The writes have advanced generations, so the known ones are outdated.
+        # The writes have advanced generations, so the known generations are outdated.
         self._generations.clear()
 
     def _write_chunk(self, chunk: Sequence[ConsumerWrite], version: Version) -> None:

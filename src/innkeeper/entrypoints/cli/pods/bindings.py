@@ -1,4 +1,7 @@
-"""``openstack pod binding ...`` and ``openstack pod explain``: which project uses which pod."""
+"""The commands ``openstack pod binding ...`` and ``openstack pod explain``.
+
+They show and change which project uses which pod.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ class ShowBinding(PodsCommand, command.ShowOne):
 
 
 class CreateBinding(PodsCommand, command.ShowOne):
-    """Bind a project to a pod, or let the policy choose one (administrators only)."""
+    """Bind a project to a given pod or a pod that the policy chooses (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
         **PROJECT,
@@ -115,7 +118,7 @@ class EndBindings(PodsCommand):
 
 
 class ExplainPods(PodsCommand, command.Lister):
-    """Say which pod a project's next request would use, and why (administrators only)."""
+    """Show which pod a project's next request would use, and why (administrators only)."""
 
     arguments = PROJECT
 
@@ -123,7 +126,7 @@ class ExplainPods(PodsCommand, command.Lister):
         _add_request(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List what the policy says about each pod."""
+        """List the policy's result for each pod."""
         body = {"explain": _request(parsed_args)}
         found = self.call("POST", "explain", body=body)["explain"]
         self.log.info("group: %s", found["group"])

@@ -1,4 +1,4 @@
-"""Calls the Pods API at its address in the service catalog, for the commands for pods.
+"""Calls the Pods API for commands, at its address in the service catalog.
 
 Always true: errors show the service's own message. The password of a pod is never shown.
 """
@@ -17,7 +17,7 @@ from innkeeper.entrypoints.cli.commands import ApiCommand, Arguments, One, value
 
 POD: Arguments = {"pod": {"metavar": "POD", "help": "name or ID of the pod"}}
 OBJECTS = ("resource_affinity_tag", "headroom", "allocation_ratios", "endpoints")
-"""Fields that are objects."""
+"""Fields whose values are JSON objects."""
 
 
 class PodsCommand(ApiCommand):
@@ -30,9 +30,9 @@ class PodsCommand(ApiCommand):
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Send a request; returns the decoded body, or ``None`` if it is empty.
+        """Send a request. Returns the decoded body of the answer, or ``None`` if the body is empty.
 
-        Raises :class:`CommandError` with the service's message if it refuses.
+        If the service rejects the request, raises :class:`CommandError` with the service's message.
         """
         return call(self._service, method, path, body=body, query=query)
 
@@ -47,7 +47,10 @@ class PodsCommand(ApiCommand):
         return rows(self._service, path, key, query)
 
     def pod_id(self, text: str) -> str:
-        """Return the id of the pod with this id or name. Raises :class:`CommandError`."""
+        """Return the id of the pod with this id or name.
+
+        Raises :class:`CommandError` if none has it.
+        """
         listed = list(self.rows(("pods",), "pods", {}))
         for field in ("pod_id", "pod_name"):
             for each in listed:
@@ -61,7 +64,7 @@ class PodsCommand(ApiCommand):
 
 
 def shown(told: Mapping[str, Any]) -> One:
-    """Return the names and the values to show, with objects as columns."""
+    """Return the names and the values to show. JSON objects are formatted for a column."""
     return values_of(
         {
             name: format_columns.DictColumn(value) if name in OBJECTS else value

@@ -1,4 +1,4 @@
-"""``openstack pod dry run``: what would move if pods or the policy changed."""
+"""The command ``openstack pod dry run``, which shows what a change of pods or policy would move."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GIVE = "Give --pod and at least one option to change, or --add and --availabilit
 class TryPods(PodsCommand, command.Lister):
     """List the bindings that would move if a pod or the policy changed (administrators only).
 
-    The rows of new projects say where their first requests would go. Nothing is changed.
+    The rows of new projects show where their first requests would go. Nothing is changed.
     """
 
     arguments: ClassVar[Arguments] = {
@@ -65,7 +65,7 @@ class TryPods(PodsCommand, command.Lister):
         return COLUMNS, chain(map(_move, found["moves"]), map(_new_projects, new))
 
     def _pods(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        """Return the pod that would change, or the one that would be added."""
+        """Return the part of the body with the pod that would change or be added."""
         fields = policy_of(parsed_args)
         added = {
             "az_name": parsed_args.availability_zone,

@@ -1,4 +1,4 @@
-"""``openstack pod ...``: the pods behind a service."""
+"""The commands ``openstack pod ...``, for the pods behind a service."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ShowPod(PodsCommand, command.ShowOne):
 
 
 class CreatePod(PodsCommand, command.ShowOne):
-    """Add a pod, which is contacted first (administrators only)."""
+    """Add a pod (administrators only). The service first contacts the pod."""
 
     arguments: ClassVar[Arguments] = {"name": {"metavar": "NAME", "help": "name of the pod"}}
 
@@ -104,7 +104,7 @@ class CreatePod(PodsCommand, command.ShowOne):
 
 
 class SetPod(PodsCommand):
-    """Change a pod; a new address or login is tried first (administrators only)."""
+    """Change a pod (administrators only). The service first tries a new address or login."""
 
     arguments: ClassVar[Arguments] = {**POD, "--name": {"help": "its new name"}}
 
@@ -135,7 +135,7 @@ class DeletePods(PodsCommand):
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that are never required."""
+    """Declare the options that are optional for all commands."""
     for option, (field, metavar, text) in TEXTS.items():
         parser.add_argument(option, dest=field, metavar=metavar, help=text)
     add_policy(parser)
@@ -159,7 +159,7 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
 
 
 def _given(parsed_args: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields that options name."""
+    """Return the fields of a pod that options set."""
     if parsed_args.no_tag and parsed_args.tag:
         raise osc_exceptions.CommandError("Give --tag or --no-tag, not both.")
     fields = [each[0] for each in (*TEXTS.values(), *LOGIN.values())]
@@ -171,7 +171,7 @@ def _given(parsed_args: argparse.Namespace) -> dict[str, Any]:
 
 
 def policy_of(parsed_args: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields that the options of :func:`add_policy` name."""
+    """Return the fields of a pod that the options of :func:`add_policy` set."""
     fields = [*(field for field, _ in NUMBERS.values()), "maintenance"]
     found = {field: getattr(parsed_args, field) for field in fields}
     found["headroom"] = amounts(parsed_args.headroom, "--headroom")

@@ -1,4 +1,4 @@
-"""``openstack pod routing list``: in which pod each server and volume lives."""
+"""The command ``openstack pod routing list``, which shows the pod of each server and volume."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS = {
 
 
 class ListRoutings(PodsCommand, command.Lister):
-    """List in which pods servers and volumes live, newest first (administrators only)."""
+    """List the pods of servers and volumes, newest first (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
         "--resource": {"metavar": "ID", "help": "only the routing of this server or volume"},

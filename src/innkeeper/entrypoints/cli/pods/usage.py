@@ -1,4 +1,4 @@
-"""``openstack pod usage ...``: how full the pods are, and when they will be full."""
+"""The commands ``openstack pod usage ...``, which show how full pods are, with forecasts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KIND_COLUMNS = {
 
 
 class ListProjects(PodsCommand, command.Lister):
-    """List what each project still has in a pod, for example during a drain (administrators only).
+    """List the resources that each project has in a pod (administrators only).
 
     The last row has the sums over all projects.
     """
@@ -59,7 +59,7 @@ class ListProjects(PodsCommand, command.Lister):
 
 
 class ListUsage(PodsCommand, command.Lister):
-    """List how full the pods are: used / limit (administrators only)."""
+    """List the usage and the limits of the pods (administrators only)."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         return COLUMNS, map(_row, self.call("GET", "usage")["usage"])
@@ -74,7 +74,7 @@ class ShowUsage(PodsCommand, command.Lister):
     }
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Show the kinds of amounts, and warn about an old measurement."""
+        """Show a row for each kind of amount, and warn about an old measurement."""
         method = "POST" if parsed_args.measure else "GET"
         query = {"limit": "1"}
         told = self.call(method, "usage", self.pod_id(parsed_args.pod), query=query)["usage"]

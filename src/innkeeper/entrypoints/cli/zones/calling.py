@@ -1,7 +1,7 @@
-"""The shared part of the commands for zones: paths, and look-ups by name.
+"""The arguments and functions that the commands for zones share.
 
 Always true: the password of a child zone is never shown. The password of a zone parent is shown
-only by the command that makes it.
+only by the command that creates the password.
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ PARENT: Arguments = {"parent": {"metavar": "PARENT", "help": "name or ID of the 
 
 
 def zone_id(compute: ApiClient, text: str) -> str:
-    """Return the id of the child zone with this id or name. Raises :class:`CommandError`."""
+    """Return the id of the child zone with this id or name.
+
+    Raises :class:`CommandError` if no zone or several zones have it.
+    """
     return _id_of(call(compute, "GET", ZONES)["zones"], text, "child zone")
 
 
 def parent_id(compute: ApiClient, text: str) -> str:
-    """Return the id of the zone parent with this id or name. Raises :class:`CommandError`."""
+    """Return the id of the zone parent with this id or name.
+
+    Raises :class:`CommandError` if no parent or several parents have it.
+    """
     return _id_of(call(compute, "GET", PARENTS)["zone_parents"], text, "zone parent")
 
 

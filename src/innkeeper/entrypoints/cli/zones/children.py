@@ -1,4 +1,4 @@
-"""``openstack zone ...``: the child zones of a zone, and the zone's own name and capabilities."""
+"""The commands ``openstack zone ...``, for child zones and for the zone's own capabilities."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ShowZone(ComputeCommand, command.ShowOne):
 
 
 class CreateZone(ComputeCommand, command.ShowOne):
-    """Add a child zone, which is contacted first (administrators only)."""
+    """Add a child zone (administrators only). The service first contacts the zone."""
 
     arguments: ClassVar[Arguments] = {
         "name": {"metavar": "NAME", "help": "name of the child zone in this zone"},
@@ -165,7 +165,7 @@ class ShowZoneTree(ComputeCommand, command.Lister):
     """Show this zone and its child zones with their capacity (administrators only)."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Show the tree as far as this zone knows it, and say what it cannot show."""
+        """Show the part of the tree that this zone knows, and log what is missing."""
         own = call(self.compute, "GET", (*ZONES, "info"))["zone"]
         children = call(self.compute, "GET", (*ZONES, "detail"))["zones"]
         if children:
@@ -181,7 +181,7 @@ class DescribeZone(ComputeCommand, command.ShowOne):
 
 
 def state_of(zone: Mapping[str, Any]) -> str:
-    """Return the state of a child zone in one word: plans ask only active children."""
+    """Return the state of a child zone in one word. Only active child zones get new servers."""
     if not zone["enabled"]:
         return "disabled"
     if not zone["is_active"]:

@@ -1,4 +1,4 @@
-"""``openstack zone parent ...``: the zones that may use a zone, and for what."""
+"""The commands ``openstack zone parent ...``, for the zones that may use a zone."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ShowZoneParent(ComputeCommand, command.ShowOne):
 
 
 class CreateZoneParent(ComputeCommand, command.ShowOne):
-    """Let a zone use this zone; its password is shown only now (administrators only)."""
+    """Let a zone use this zone (administrators only). Its password is shown only once."""
 
     arguments: ClassVar[Arguments] = {
         "name": {"metavar": "NAME", "help": "user name of that zone in this zone"},
@@ -115,7 +115,7 @@ class SetZoneParent(ComputeCommand, command.ShowOne):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Show the changed parent; only a new password is ever shown."""
+        """Change the zone parent, and show it. Only a new password is shown."""
         given = {name: getattr(parsed_args, name) for name in ("enabled", "new_password")}
         changes = changes_of(given, _given(parsed_args))
         path = (*PARENTS, parent_id(self.compute, parsed_args.parent))
@@ -123,7 +123,7 @@ class SetZoneParent(ComputeCommand, command.ShowOne):
 
 
 class DeleteZoneParents(ComputeCommand):
-    """Remove zone parents, which lose access; their servers stay (administrators only)."""
+    """Remove zone parents, so that they lose access (administrators only). Their servers stay."""
 
     arguments: ClassVar[Arguments] = {
         "parents": {"nargs": "+", "metavar": "PARENT", "help": "name or ID of a zone parent"}

@@ -1,8 +1,8 @@
-"""Arrival traces have a letter for each server, "|" between batches, and a line per 300 seconds.
+"""Reads arrival traces, which have a letter for each server, and a line for each 300 seconds.
 
-In addition to ``NAME.txt`` with the arrivals, there are ``NAME.c<second>.txt`` with the durations
-in the same order, ``*flav_map*.txt`` with the meaning of the letters, and ``*interval_map*.txt``
-with the bins of the durations.
+``|`` separates batches in a line. The file ``NAME.txt`` has the arrivals, and
+``NAME.c<second>.txt`` has the durations in the same order. ``*flav_map*.txt`` has the meaning of
+the letters, and ``*interval_map*.txt`` has the bins of the durations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from innkeeper.scheduling.simulation.workload import NEVER, ServerShape, Workloa
 
 MB_PER_GB = 1024
 LIFETIME_MIN_S = 150.0
-"""The shortest lifetime, for the bin of duration 0: half of a bin of 300 seconds."""
+"""The lifetime of servers in the bin of duration 0, which is half of a bin of 300 seconds."""
 LINE = re.compile(r"(\d{1,15}) (\S.*)", re.ASCII)
 HEAD = re.compile(rb"\d+ (?:[A-Za-z]|\|)(?:,|\r?\n|$)")
 DURATIONS_NAME = re.compile(r".*\.c\d+\.txt")
@@ -36,7 +36,7 @@ def is_one(head: bytes) -> bool:
 
 
 def among(folder: Path) -> Path:
-    """Return the only arrival trace in a folder. Raises :class:`Invalid`."""
+    """Return the arrival trace in a folder. Raises :class:`Invalid` unless there is exactly one."""
     found = [
         path
         for path in sorted(folder.glob("*.txt"))
@@ -64,7 +64,7 @@ def load(path: Path) -> Workload:
                 raise arrived.error(f"only shapes of the flavor map, which lacks {letter!r}")
             lifetime = _lifetime(lived, duration, middles)
             rows.append((arrived.second, arrived.second + lifetime, codes[letter], batch))
-        # Batches end with the line.
+        # The end of a line also ends a batch.
         batch += 1
     if not rows:
         raise Invalid(f"{path.name} contains no servers.")
@@ -146,7 +146,7 @@ def _shapes(path: Path) -> tuple[ServerShape, ...]:
 
 
 def _middles(path: Path) -> dict[int, float]:
-    """Return the middle of each bin, between its shortest and its longest duration."""
+    """Return the duration in the middle of each bin."""
     bounds: dict[int, tuple[float, float]] = {}
     for number, text in lines_of(path):
         match = INTERVAL.fullmatch(text)
@@ -163,6 +163,6 @@ def _lifetime(line: _Line, text: str, middles: dict[int, float]) -> float:
     if match is None or int(match[2]) not in middles:
         raise line.error(f"U or C with a bin of the interval map, not {text!r}")
     if match[1] == "C":
-        # Censored: the server was still running when the trace ended.
+        # C means censored. The server was still running when the trace ended.
         return NEVER
     return max(LIFETIME_MIN_S, middles[int(match[2])])

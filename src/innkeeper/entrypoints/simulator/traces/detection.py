@@ -11,9 +11,9 @@ from innkeeper.scheduling.simulation.workload import Workload
 
 
 def load(text: str, machine: str | None) -> Workload:
-    """Read the trace that the command line names, or generate a synthetic one.
+    """Read the trace that the command line names, or generate a synthetic trace.
 
-    ``machine`` is the kind of machine, for traces with several kinds.
+    ``machine`` selects a kind of machine in a trace with several kinds.
     """
     if text.startswith(synthetic.PREFIX):
         _demand_no_machine(machine)

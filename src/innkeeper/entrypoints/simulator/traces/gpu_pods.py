@@ -1,8 +1,8 @@
-"""The Alibaba GPU trace of 2023: a CSV file of pods with cores, memory and fractions of GPUs.
+"""Reads the Alibaba GPU trace of 2023, a CSV file of pods with cores, memory and shares of GPUs.
 
-Cores and GPUs are counted in thousandths. A pod's share of a GPU is taken from the sum of its
-host's GPUs. Single GPUs are not simulated, so a pod may be placed on a host on which no single GPU
-has enough capacity left. A pod that names GPU models requires the capability ``gpu_model``.
+Cores and GPUs are counted in thousandths. Single GPUs are not simulated. A pod takes its share from
+the sum of its host's GPUs, so it may get a host on which no single GPU has enough free capacity. A
+pod that names GPU models requires the capability ``gpu_model``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def is_one(header: tuple[str, ...]) -> bool:
 
 
 def load(path: Path) -> Workload:
-    """Read the pods. The lifetime of a pod that had to wait starts when it was scheduled."""
+    """Read the pods. If a pod had to wait, its lifetime begins when it was scheduled."""
     shapes: list[ServerShape] = []
     known: dict[tuple[object, ...], int] = {}
     created, left, codes = [], [], []

@@ -1,8 +1,7 @@
-"""The Azure trace for packing of 2020: a SQLite file with the tables ``vm`` and ``vmType``.
+"""Reads the Azure trace for packing of 2020, a SQLite file with the tables ``vm`` and ``vmType``.
 
-Amounts are fractions of a machine. A type of server needs different fractions of different kinds
-of machines, so one kind is simulated at a time. Fractions become millionths of a host named
-``machine``.
+Amounts are fractions of a machine. They are converted to millionths of a host named ``machine``.
+The fractions of a type of server depend on the kind of machine, so only one kind is simulated.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ SERVERS = (
 
 
 def load(path: Path, machine: str | None) -> Workload:
-    """Read the servers for one kind of machine; by default, the kind that most servers fit."""
+    """Read the servers for one kind of machine. The default is the kind that most servers fit."""
     database = open_database(path)
     try:
         _check(path, database)

@@ -1,9 +1,11 @@
-"""A plain CSV file of servers, for custom traces.
+"""Reads custom traces, which are CSV files of servers.
 
-Required columns are ``arrival_s`` and the amounts: ``vcpus``, ``memory_mb``, ``disk_gb`` or any
-resource class (``PGPU``, ``CUSTOM_FPGA``). Optional columns are ``lifetime_s`` (empty if a server
-stays), ``count``, ``batch`` (rows with equal batch and arrival are one request), ``project`` and
-``flavor``, a name for the amounts.
+The column ``arrival_s`` and at least one column with amounts are required. Amounts are ``vcpus``,
+``memory_mb``, ``disk_gb`` or any resource class, such as ``CUSTOM_FPGA``.
+
+Optional columns are ``lifetime_s``, ``count``, ``batch``, ``project`` and ``flavor``. The lifetime
+is empty if a server stays. Rows with the same batch and arrival are one request. The flavor is a
+name for the amounts.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ def is_one(header: tuple[str, ...]) -> bool:
 
 
 def load(path: Path) -> Workload:
-    """Read the servers; the rows may be in any order."""
+    """Read the servers. The rows may be in any order."""
     needs = _needs(path)
     shapes: dict[tuple[object, ...], int] = {}
     found: list[ServerShape] = []
@@ -54,7 +56,7 @@ def load(path: Path) -> Workload:
         total += counts[-1]
         if total > SERVERS_MAX:
             raise row.error(f"more than {SERVERS_MAX} servers")
-        # A row without a batch is a batch of its own.
+        # A row without a batch is a separate batch.
         batch = row.text("batch") or len(batches)
         table.append(
             (
@@ -85,7 +87,7 @@ def load(path: Path) -> Workload:
 
 
 def _needs(path: Path) -> dict[str, str]:
-    """Return the columns with amounts, and their resource classes."""
+    """Return the resource class of each column with amounts."""
     needs = {}
     for column in header_of(path):
         if column in USUAL:

@@ -1,7 +1,7 @@
-"""Generates traces that resemble a real one: ``synthetic:DAYS`` or ``synthetic:DAYS:SEED``.
+"""Generates traces that resemble a real trace, from ``synthetic:DAYS`` or ``synthetic:DAYS:SEED``.
 
 ``benchmarks.calibrate`` derived the numbers in ``calibration.toml`` from the arrival trace. The
-following is drawn at random:
+generator draws these values at random:
 
 - the number of batches in each bin of five minutes, by the hour of the day, with the trace's
   spread;
@@ -42,13 +42,13 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The numbers derived from the trace.
+    """The numbers that were derived from the real trace.
 
-    ``spread`` and each of ``lifetimes_s`` are quantiles at the ``levels``. ``spread`` is the
-    number of batches in a bin, relative to the mean of its hour. ``lifetimes_s`` are the
-    lifetimes, in seconds, of servers that left, by shape. ``stays`` are the shares of servers that
-    did not leave, by shape. ``sizes`` are rows of (minimum, maximum, share of all batches).
-    ``mixes`` are the shares of the shapes, by minimum batch size.
+    ``spread`` and each of ``lifetimes_s`` are quantiles at ``levels``. ``spread`` is the number of
+    batches in a bin, relative to the mean of the bin's hour. ``lifetimes_s`` are the lifetimes of
+    servers that left, in seconds and by shape. ``stays`` are the shares of servers that did not
+    leave, by shape. ``sizes`` has rows of a minimum size, a maximum size, and a share of all
+    batches. ``mixes`` are the shares of the shapes, by the minimum size of a batch.
     """
 
     levels: Numbers
@@ -66,12 +66,12 @@ class Calibration:
 
 @cache
 def calibration() -> Calibration:
-    """Return the numbers that are shipped with the program."""
+    """Return the calibration that is a part of the program."""
     return read(files(__package__).joinpath("calibration.toml").read_text(encoding="utf-8"))
 
 
 def read(text: str) -> Calibration:
-    """Parse the numbers that ``benchmarks.calibrate`` prints."""
+    """Parse a calibration in the format that ``benchmarks.calibrate`` prints."""
     values: dict[str, Any] = tomllib.loads(text)
     shapes = values["shapes"]
     return Calibration(
@@ -100,7 +100,7 @@ def make(text: str) -> Workload:
     days, seed = number_of(parts[0]), whole_of(parts[1]) if len(parts) > 1 else 0
     least = calibration().bin_s / DAY_S
     if days is None or not least <= days <= DAYS_MAX:
-        # Rounded up, so that the printed bound is valid.
+        # Round up, so that the printed bound is a valid value.
         shown = math.ceil(least * 1e5) / 1e5
         raise Invalid(
             f"A synthetic trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, with DAYS a number from "
@@ -115,7 +115,7 @@ def make(text: str) -> Workload:
 
 
 def draw(numbers: Calibration, days: float, seed: int) -> Workload:
-    """Generate a trace of a number of days."""
+    """Generate a trace of this number of days."""
     dice = np.random.Generator(np.random.PCG64(seed))
     bins = int(days * DAY_S) // numbers.bin_s
     starts = np.arange(bins) * numbers.bin_s
@@ -138,7 +138,10 @@ def draw(numbers: Calibration, days: float, seed: int) -> Workload:
 
 
 def _pick(shares: Sequence[float] | Numbers, drawn: Numbers) -> npt.NDArray[np.int64]:
-    """Draw indexes of a list, with its shares as probabilities."""
+    """Return an index of ``shares`` for each number in ``drawn``.
+
+    The shares are the probabilities of the indexes.
+    """
     edges = np.cumsum(np.asarray(shares, dtype=float))
     return np.searchsorted(edges / edges[-1], drawn, side="right").astype(np.int64)
 
@@ -163,7 +166,8 @@ def _codes(
     numbers: Calibration, sizes: npt.NDArray[np.int64], drawn: Numbers
 ) -> npt.NDArray[np.int64]:
     codes = np.zeros(sizes.shape[0], dtype=np.int64)
-    # In ascending order, so that the mixes of larger batches replace those of smaller ones.
+    # The order is ascending, so that the mixes of larger batches replace the mixes of smaller
+    # batches.
     for least in sorted(numbers.mixes):
         meant = sizes >= least
         codes[meant] = _pick(numbers.mixes[least], drawn[meant])

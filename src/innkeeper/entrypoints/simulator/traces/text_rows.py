@@ -52,12 +52,12 @@ class TextRow:
         return Invalid(f"{self.file}, line {self.line}: {what}.")
 
     def text(self, column: str) -> str | None:
-        """Return a cell's text, or ``None`` if it is empty."""
+        """Return the text of a cell, or ``None`` if the cell is empty."""
         found = self.cells.get(column, "").strip()
         return None if found.lower() in NOTHING else found
 
     def number(self, column: str, least: float = -NUMBER_MAX) -> float | None:
-        """Return a cell's number, or ``None`` if it is empty."""
+        """Return the number in a cell, or ``None`` if the cell is empty."""
         text = self.text(column)
         if text is None:
             return None
@@ -71,7 +71,7 @@ class TextRow:
         return found
 
     def whole(self, column: str, least: int = 0, default: int | None = None) -> int:
-        """Return a cell's whole number, or ``default`` if it is empty."""
+        """Return the whole number in a cell, or ``default`` if the cell is empty."""
         if default is not None and self.text(column) is None:
             return default
         found = self.needed(column, least)
@@ -80,7 +80,7 @@ class TextRow:
         return int(found)
 
     def needed(self, column: str, least: float = -NUMBER_MAX) -> float:
-        """Return a cell's number. Raises :class:`Invalid` if it is empty."""
+        """Return the number in a cell. Raises :class:`Invalid` if the cell is empty."""
         found = self.number(column, least)
         if found is None:
             raise self.error(f"{column} is missing")

@@ -1,4 +1,4 @@
-"""Replace an index of leases, with which SQLite read all leases to find the holds of a few hosts."""
+"""Replace an index of leases. Because of it, SQLite read all leases to find the holds of a host."""
 
 from __future__ import annotations
 

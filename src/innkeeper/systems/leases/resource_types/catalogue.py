@@ -1,4 +1,4 @@
-"""The resource types by name: the service's own types, and types that an operator adds."""
+"""The resource types by name: the service's own types, and types of the operator."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ TYPES: dict[str, ResourceType] = {
 }
 """The types that come with the service."""
 GROUP = "innkeeper.resource_types"
-"""The group of entry points for operators' own types."""
+"""The entry point group for the operator's resource types."""
 SETTING = "lease_resource_types"
 OF_SERVICE = frozenset({"id", "resource_type"})
-"""Keys of a reservation in a request that are not parameters of its resource type."""
+"""The keys of a requested reservation that are not parameters of its resource type."""
 
 
 class ResourceTypes:
@@ -42,11 +42,11 @@ class ResourceTypes:
         project_id: str,
         total: Total | None = None,
     ) -> tuple[ReservationRequest, ...]:
-        """Turn the reservations of a request into demands; ``uuids`` are the ids to create.
+        """Convert the reservations of a request to demands, with ``uuids`` as their ids.
 
-        ``total`` counts the requirements of all reservations against the limits. It may already
-        have counted others. Raises :class:`Invalid` for a type that is not loaded, and
-        :class:`PluginFailed`.
+        ``total`` counts the requirements of a lease against the limits. Requirements of present
+        reservations may already be counted in ``total``. Raises :class:`Invalid` for a type that is
+        not loaded. Raises :class:`PluginFailed` if the operator's type fails.
         """
         total = total or Total()
         found: list[ReservationRequest] = []
@@ -57,8 +57,7 @@ class ResourceTypes:
                 raise Invalid("Malformed parameter id: a new reservation gets an id of its own")
             kind = self._named(each["resource_type"])
             resolved = kind.resolve(tx, _parameters(each), project_id)
-            # The total is checked before the next reservation is parsed, so a refusal takes little
-            # time.
+            # The total is checked after each reservation, so that a refusal comes early.
             total.add(resolved.demand.requirements)
             found.append(ReservationRequest(uuid, kind.NAME, resolved.demand, resolved.parameters))
         return tuple(found)
@@ -66,10 +65,10 @@ class ResourceTypes:
     def changed(
         self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
     ) -> ReservationRequest:
-        """Turn a change of a reservation into its new demand. An empty change keeps the demand.
+        """Return the demand of a reservation after a change. An empty change keeps the demand.
 
-        Raises :class:`Invalid` for a change of a type that is not loaded, and
-        :class:`PluginFailed`.
+        Raises :class:`Invalid` if the type is not loaded and anything is changed. Raises
+        :class:`PluginFailed` if the operator's type fails.
         """
         kind = self._of(reservation)
         if given.get("resource_type", kind.NAME) != kind.NAME:
@@ -78,13 +77,14 @@ class ResourceTypes:
         return ReservationRequest(reservation.uuid, kind.NAME, resolved.demand, resolved.parameters)
 
     def shown(self, reservation: Reservation) -> Mapping[str, Any]:
-        """Return the keys of a response that only reservations of this type have."""
+        """Return the keys that a reservation has in a response because of its type."""
         return self._of(reservation).shown(reservation)
 
     def queried(self, name: str, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """Return the reservation that a query about availability is about.
+        """Return the reservation that a query about availability asks for.
 
-        Raises :class:`Invalid` for a type that is not loaded, and :class:`PluginFailed`.
+        Raises :class:`Invalid` for a type that is not loaded. Raises :class:`PluginFailed` if the
+        operator's type fails.
         """
         return {**self._named(name).queried(query, amount), "resource_type": name}
 
@@ -103,7 +103,7 @@ BUILT_IN = ResourceTypes(TYPES.values())
 
 
 def types_of(tx: Tx, names: Iterable[str]) -> ResourceTypes:
-    """Return the resource types that the settings name. Each of the operator's own types is tested.
+    """Return the resource types that the settings name, after a test of the operator's types.
 
     Raises ``ValueError`` if a name stands for no usable type.
     """
@@ -122,9 +122,9 @@ def types_of(tx: Tx, names: Iterable[str]) -> ResourceTypes:
 
 
 def _own(tx: Tx, name: str) -> ResourceType:
-    """Import an operator's own type, and test it."""
+    """Import a resource type of the operator, and test it."""
     kind = loading.named(own.NOUN, name, {}, GROUP, TYPES)
-    # Only a class is called. Calling anything else could have side effects.
+    # Only a class is called, because calling anything else could have side effects.
     if not isinstance(kind, type):
         raise NamesNothing(own.NOUN, f"The {own.NOUN} {name!r} is not a class.")
     try:

@@ -1,4 +1,4 @@
-"""The resource type for slots for servers of an existing flavor."""
+"""The resource type for slots that fit servers of an existing flavor."""
 
 from __future__ import annotations
 
@@ -21,26 +21,29 @@ from innkeeper.systems.leases.resource_types.slots import affinity, made
 
 REQUIRED = ("flavor_id", "amount")
 PROPERTIES = "resource_properties"
-"""The parameter for resource properties. Clients send an empty value. In responses, the value is
-the flavor as JSON."""
+"""The parameter for resource properties. In requests, the value is empty. In responses, the value
+is the flavor as JSON."""
 KNOWN = frozenset({*REQUIRED, "affinity", PROPERTIES})
 
 
 class FlavorType:
-    """The type for ``amount`` slots, each for a server of a flavor that the project may use."""
+    """The type for ``amount`` slots, each for one server of a flavor.
+
+    The project must have access to the flavor.
+    """
 
     NAME = ResourceTypeName.FLAVOR
     EXAMPLE: Mapping[str, Any] = {"flavor_id": "m1", "amount": 1}
 
     def resolve(self, tx: Tx, given: Mapping[str, Any], project_id: str) -> ResolvedDemand:
-        """See :class:`.resource_type.ResourceType`."""
+        """Convert a request for slots of a flavor to a demand."""
         demand_keys(given, REQUIRED, KNOWN)
         amount = whole("amount", given["amount"])
         if affinity(given.get("affinity")) is not None:
             raise Invalid(f"Malformed parameter affinity (must be None for {self.NAME})")
         if requirements.parse(text(PROPERTIES, given.get(PROPERTIES))) is not None:
             raise Invalid(f"Malformed parameter {PROPERTIES} (must be empty for {self.NAME})")
-        # Clients turn a flavor id of digits into a number.
+        # If a flavor id has only digits, clients send it as a number.
         flavor_id = str(given["flavor_id"])
         try:
             flavor = flavors.get(tx, flavor_id, project_id, is_admin=False)
@@ -57,7 +60,10 @@ class FlavorType:
     def changed(
         self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
     ) -> ResolvedDemand:
-        """See :class:`.resource_type.ResourceType`."""
+        """Return the demand of a reservation.
+
+        Raises :class:`Conflict` if a parameter would change.
+        """
         present = self.shown(reservation)
         # Clients send "None" for null.
         wanted = {
@@ -77,7 +83,7 @@ class FlavorType:
         return ResolvedDemand(demand, reservation.parameters)
 
     def shown(self, reservation: Reservation) -> Mapping[str, Any]:
-        """See :class:`.resource_type.ResourceType`."""
+        """Return the keys that this type adds to a response."""
         flavor = reservation.parameters["flavor"]
         return {
             **{name: flavor[name] for name in ("vcpus", "memory_mb", "disk_gb")},
@@ -88,12 +94,12 @@ class FlavorType:
         }
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """See :class:`.resource_type.ResourceType`."""
+        """Return the parameters of a request for slots, given a query about availability."""
         return {**query, "amount": 1 if amount is None else amount}
 
 
 def requirement(demanded: demands.Demands) -> tuple[str, ...]:
-    """Return the traits that a flavor requires, in the requirement language."""
+    """Return the required and forbidden traits of a flavor in the requirement language."""
     has = [["in", name, "$traits"] for name in sorted(demanded.required_traits)]
     lacks = [["not", ["in", name, "$traits"]] for name in sorted(demanded.forbidden_traits)]
     return tuple(json.dumps(each) for each in (*has, *lacks))

@@ -30,7 +30,7 @@ class HostType:
     EXAMPLE: Mapping[str, Any] = {"min": 1, "max": 1}
 
     def resolve(self, tx: Tx, given: Mapping[str, Any], project_id: str) -> ResolvedDemand:
-        """See :class:`.resource_type.ResourceType`."""
+        """Convert a request for whole hosts to a demand."""
         del tx, project_id
         demand_keys(given, COUNTS, KNOWN)
         least, most = (_count(name, given[name]) for name in COUNTS)
@@ -58,11 +58,11 @@ class HostType:
     def changed(
         self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
     ) -> ResolvedDemand:
-        """See :class:`.resource_type.ResourceType`."""
+        """Return the demand of a reservation after a change."""
         return self.resolve(tx, {**self.shown(reservation), **given}, project_id)
 
     def shown(self, reservation: Reservation) -> Mapping[str, Any]:
-        """See :class:`.resource_type.ResourceType`."""
+        """Return the keys that this type adds to a response."""
         kept = reservation.parameters
         return {
             "min": reservation.units_min,
@@ -71,11 +71,11 @@ class HostType:
         }
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """See :class:`.resource_type.ResourceType`."""
+        """Return the parameters of a request for hosts, given a query about availability."""
         if amount is not None:
             both = [name for name in COUNTS if name in query]
             if both:
-                raise Invalid(f"Malformed parameter {both[0]}: the query has an amount already")
+                raise Invalid(f"Malformed parameter {both[0]}: the query already has an amount")
             return {**query, **dict.fromkeys(COUNTS, amount)}
         given = with_numbers(query, COUNTS)
         return {"min": 1, "max": given.get("min", 1), **given}

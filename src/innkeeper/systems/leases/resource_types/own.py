@@ -1,4 +1,4 @@
-"""Catches failures of an operator's own resource types, and stores the resolved demands.
+"""Catch failures of an operator's own resource types, and store the resolved demands.
 
 Always true: the demand of a reservation is stored with the reservation. So leases are moved,
 healed, ended and deleted without a call of the operator's own type, even if the type fails or no
@@ -39,17 +39,17 @@ NOUN = "resource type"
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]{0,63}")
 CLASS = re.compile(r"[A-Z0-9_]{1,255}")
 OWN = "own"
-"""The name of the stored parameter that contains the parameters from the operator's own type."""
+"""The name of the stored parameter that contains the parameters of the operator's own type."""
 PARAMETERS_MAX = 16_384
-"""The maximum number of characters of a reservation's parameters as JSON."""
+"""The maximum number of characters of a reservation's parameters, as JSON."""
 PASSED_ON = (Refusal, *DATABASE_ERRORS)
-"""Errors with which a type rejects a request. They do not count as failures of the type."""
+"""Errors by which a type rejects a request. They do not count as failures of the type."""
 SHAPE_FIXED = "The units of an active reservation cannot be changed."
 TRIAL_ID = "00000000-0000-0000-0000-000000000000"
 
 
 class GuardedType:
-    """An operator's own resource type, with checks of each call and each result."""
+    """An operator's own resource type. Each call and each result is checked."""
 
     def __init__(self, own: OwnType) -> None:
         self.NAME = str(own.NAME)
@@ -58,14 +58,18 @@ class GuardedType:
         self._guard = plugins.Guard(NOUN, self.NAME, PASSED_ON)
 
     def resolve(self, tx: Tx, given: Mapping[str, Any], project_id: str) -> ResolvedDemand:
-        """See :class:`.resource_type.ResourceType`. Raises :class:`PluginFailed`."""
+        """Convert a request to a demand. Raises :class:`PluginFailed` if the type fails."""
         with self._guard:
             return _kept(_checked("resolve", self._own.resolve(tx, given, project_id)))
 
     def changed(
         self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
     ) -> ResolvedDemand:
-        """See :class:`.resource_type.ResourceType`. Raises :class:`PluginFailed`."""
+        """Return the demand of a reservation after a change.
+
+        Raises :class:`PluginFailed` if the type fails. Raises :class:`Conflict` if the change would
+        alter the units of an active reservation.
+        """
         present = stored(reservation)
         if not given:
             return present
@@ -77,20 +81,23 @@ class GuardedType:
         return result
 
     def shown(self, reservation: Reservation) -> Mapping[str, Any]:
-        """See :class:`.resource_type.ResourceType`."""
+        """Return the keys that this type adds to a response.
+
+        If the type fails, return the stored parameters.
+        """
         try:
             with self._guard:
                 found = _plain("shown", self._own.shown(_unpacked(reservation)))
         except PluginFailed as failure:
-            # The API and notifications must be able to show the lease although the type failed.
+            # The API and notifications must be able to show the lease even if the type fails.
             plugins.log(failure)
             return _stored_parameters(reservation)
         return {**found, **_made(reservation)}
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """See :class:`.resource_type.ResourceType`.
+        """Return the parameters of a request, given a query about availability.
 
-        A type without this member gets digits as numbers.
+        If the type has no such method, digits are converted to numbers.
         """
         convert = getattr(self._own, "queried", None)
         if convert is None:
@@ -101,7 +108,7 @@ class GuardedType:
 
 
 class UnloadedType:
-    """A resource type of existing reservations that the settings do not name any more."""
+    """A type of existing reservations that is no longer in the settings."""
 
     EXAMPLE: Mapping[str, Any] = {}
 
@@ -109,13 +116,13 @@ class UnloadedType:
         self.NAME = name
 
     def resolve(self, tx: Tx, given: Mapping[str, Any], project_id: str) -> ResolvedDemand:
-        """Raise :class:`Invalid`."""
+        """Raise :class:`Invalid`, because the type is not loaded."""
         raise not_supported(self.NAME)
 
     def changed(
         self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
     ) -> ResolvedDemand:
-        """Return the stored demand. Raises :class:`Invalid` for a change of parameters."""
+        """Return the stored demand. Raises :class:`Invalid` if parameters are changed."""
         if given:
             raise not_supported(self.NAME)
         return stored(reservation)
@@ -125,7 +132,7 @@ class UnloadedType:
         return _stored_parameters(reservation)
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """Raise :class:`Invalid`."""
+        """Raise :class:`Invalid`, because the type is not loaded."""
         raise not_supported(self.NAME)
 
 
@@ -135,7 +142,7 @@ def not_supported(name: object) -> Invalid:
 
 
 def stored(reservation: Reservation) -> ResolvedDemand:
-    """Return a reservation's demand as it is stored."""
+    """Return the stored demand of a reservation."""
     required = tuple(each for each in capabilities.texts(reservation.parameters) if each)
     demand = Demand(
         reservation.units_min,
@@ -148,13 +155,13 @@ def stored(reservation: Reservation) -> ResolvedDemand:
 
 
 def _kept(found: ResolvedDemand) -> ResolvedDemand:
-    """Return a demand with the parameters to store. The parameters include the requirements."""
+    """Return a demand with the parameters to store. They include the requirements of the demand."""
     kept = {capabilities.OF_FLAVORS: list(found.demand.requirements), OWN: found.parameters}
     return ResolvedDemand(found.demand, kept)
 
 
 def _unpacked(reservation: Reservation) -> Reservation:
-    """Return a reservation with only those parameters that the resource type returned."""
+    """Return a reservation with only the parameters that the operator's type has returned."""
     return msgspec.structs.replace(reservation, parameters=reservation.parameters.get(OWN, {}))
 
 
@@ -176,9 +183,10 @@ def _shape(demand: Demand) -> tuple[dict[str, int] | None, bool | None]:
 
 
 def _checked(method: str, found: Any) -> ResolvedDemand:
-    """Return a method's answer, or raise :class:`WrongAnswer`.
+    """Return the result of a method of the operator's type, after checks.
 
-    Raises :class:`Invalid` for malformed requirements, because they may come from the client.
+    Raises :class:`WrongAnswer` for a wrong result. Raises :class:`Invalid` for malformed
+    requirements, because they may come from the client.
     """
     if not isinstance(found, ResolvedDemand) or not isinstance(found.demand, Demand):
         raise WrongAnswer(f"{method} returned {type(found).__name__}, not a demand")
@@ -194,7 +202,7 @@ def _checked(method: str, found: Any) -> ResolvedDemand:
 
 
 def _facts(demand: Any) -> dict[str, bool]:
-    """Check the fields of a demand. The result has True or False by the name of the field."""
+    """Return, by the name of the field, whether each field of a demand is valid."""
     least, most, amounts = demand.units_min, demand.units_max, demand.unit_amounts
     return {
         "units_min": _is_whole(least, UNITS_MAX),
@@ -221,7 +229,7 @@ def _is_whole(given: Any, most: int) -> bool:
 
 
 def _plain(method: str, found: Any) -> Mapping[str, Any]:
-    """Return a mapping after a conversion to JSON and back, or raise :class:`WrongAnswer`."""
+    """Return a mapping after a conversion to JSON and back. Raises :class:`WrongAnswer`."""
     if not isinstance(found, Mapping) or not all(isinstance(each, str) for each in found):
         raise WrongAnswer(f"{method} returned {type(found).__name__}, not parameters by name")
     text = json.dumps(dict(found), allow_nan=False)
@@ -235,15 +243,15 @@ def _plain(method: str, found: Any) -> Mapping[str, Any]:
 
 
 def why_unusable(tx: Tx, own: Any) -> str | None:
-    """Return why a resource type cannot be used, or ``None`` for a usable type.
+    """Return why a resource type cannot be used, or ``None`` if the type is usable.
 
-    The result continues a sentence that begins with the type's name. The type's methods must accept
-    its ``EXAMPLE``, or reject it with a refusal.
+    The type's methods must accept the ``EXAMPLE`` of the type, or reject it with a refusal. The
+    result continues a sentence that begins with the type's name.
     """
     if not isinstance(own.NAME, str) or not NAME.fullmatch(own.NAME):
         return "has a NAME that is not a text of at most 64 letters, digits and . _ : -"
     if not isinstance(own.EXAMPLE, Mapping) or not own.EXAMPLE:
-        return "has an EXAMPLE that is not a request's parameters"
+        return "has no EXAMPLE with the parameters of a request"
     try:
         _try(tx, own)
     except PluginFailed as failure:

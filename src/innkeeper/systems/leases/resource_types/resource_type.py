@@ -1,6 +1,6 @@
 """The protocol of a resource type.
 
-A type defines what can be reserved, and reads its parameters.
+A resource type defines what can be reserved, and reads the parameters of a reservation.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from innkeeper.domain.leases import UNITS_MAX, Demand, Reservation
 from innkeeper.store.transactions import Tx
 
 SHOWN_MAX = 60
-"""An error quotes at most this many characters of a client's text."""
+"""The maximum number of characters of a client's text that an error quotes."""
 DIGITS_MAX = 18
-"""The maximum number of digits of a number in a query. A longer text is not converted."""
+"""The maximum number of digits of a number in a query. A longer text stays a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class ResolvedDemand:
 class OwnType(Protocol):
     """An operator's own resource type, which the settings name.
 
-    ``EXAMPLE`` has the parameters of a valid request. The type's methods are tried with these
-    parameters when the service starts. ``given`` never contains ``id`` and ``resource_type``.
+    ``EXAMPLE`` has the parameters of a valid request. When the service starts, it tries the type's
+    methods with these parameters. ``given`` never contains ``id`` and ``resource_type``.
 
-    Starts and ends of leases do not call the type, because they use the stored demand.
+    When a lease starts or ends, the type is not called, because the demand is stored.
     """
 
     NAME: str
@@ -55,10 +55,13 @@ class OwnType(Protocol):
 
 
 class ResourceType(OwnType, Protocol):
-    """One resource type. An operator's own type may omit the members that are defined here."""
+    """A resource type with all members.
+
+    An operator's own type may omit the members that are defined here.
+    """
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """Return the parameters of a request, as :meth:`resolve` takes them.
+        """Return the parameters of a request, in the form that :meth:`resolve` takes.
 
         ``query`` has the parameters of a query about availability. ``amount`` is the number of
         units, if the query names a number. This method need not reject wrong parameters, because
@@ -77,14 +80,14 @@ def demand_keys(given: Mapping[str, Any], required: tuple[str, ...], known: froz
 
 
 def whole(name: str, given: Any, least: int = 1) -> int:
-    """Return a whole number, or raise :class:`Invalid`."""
+    """Return a parameter that must be a whole number. Raises :class:`Invalid`."""
     if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= UNITS_MAX:
         raise Invalid(f"Malformed parameter {name}")
     return given
 
 
 def text(name: str, given: Any) -> str:
-    """Return a text; null counts as empty."""
+    """Return a parameter that must be a text. For null, return an empty text."""
     if given is None:
         return ""
     if not isinstance(given, str):
@@ -93,7 +96,7 @@ def text(name: str, given: Any) -> str:
 
 
 def with_numbers(query: Mapping[str, str], names: Collection[str]) -> dict[str, Any]:
-    """Return a query's parameters. In the parameters ``names``, digits are converted to numbers."""
+    """Return a query's parameters, with digits converted to numbers in the parameters ``names``."""
     return {
         name: int(given) if name in names and is_number(given) else given
         for name, given in query.items()

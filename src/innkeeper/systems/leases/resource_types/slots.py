@@ -1,4 +1,4 @@
-"""The resource type for slots for servers of a size that the request gives."""
+"""The resource type for slots that fit servers of a given size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from innkeeper.systems.leases.resource_types.resource_type import (
 )
 
 SIZES = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
-"""The parameters of a size, with their resource classes."""
+"""The parameters that give the size of a slot, with their resource classes."""
 REQUIRED = (*SIZES, "amount", "affinity", "resource_properties")
 KNOWN = frozenset(REQUIRED)
 AFFINITIES = {"true": True, "false": False, "none": None, "": None}
@@ -29,7 +29,8 @@ AFFINITIES = {"true": True, "false": False, "none": None, "": None}
 class SlotType:
     """The type for ``amount`` slots of one size.
 
-    The slots are on any hosts, all on one host, or each on a different host.
+    Depending on the affinity, the slots are on any hosts, all on one host, or each on a different
+    host.
     """
 
     NAME = ResourceTypeName.SLOT
@@ -39,7 +40,7 @@ class SlotType:
     }
 
     def resolve(self, tx: Tx, given: Mapping[str, Any], project_id: str) -> ResolvedDemand:
-        """See :class:`.resource_type.ResourceType`."""
+        """Convert a request for slots to a demand."""
         del tx, project_id
         demand_keys(given, REQUIRED, KNOWN)
         sizes = {name: _size(name, given[name]) for name in SIZES}
@@ -57,16 +58,19 @@ class SlotType:
     def changed(
         self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
     ) -> ResolvedDemand:
-        """See :class:`.resource_type.ResourceType`."""
+        """Return the demand of a reservation after a change.
+
+        Raises :class:`Conflict` if the reservation is active and more than ``amount`` changes.
+        """
         present = {name: value for name, value in self.shown(reservation).items() if name in KNOWN}
         found = self.resolve(tx, {**present, **given}, project_id)
-        # Compared as resolved: clients send "None" for null, and "False" for false.
+        # The demands are compared, because clients send "None" for null and "False" for false.
         if reservation.is_live and _one(found) != _one(self.resolve(tx, present, project_id)):
             raise Conflict("An active reservation only accepts to update amount.")
         return found
 
     def shown(self, reservation: Reservation) -> Mapping[str, Any]:
-        """See :class:`.resource_type.ResourceType`."""
+        """Return the keys that this type adds to a response."""
         return {
             **{name: reservation.parameters.get(name, 0) for name in SIZES},
             "amount": reservation.units_max,
@@ -76,7 +80,7 @@ class SlotType:
         }
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """See :class:`.resource_type.ResourceType`."""
+        """Return the parameters of a request for slots, given a query about availability."""
         return {
             **{"affinity": None, "resource_properties": ""},
             **with_numbers(query, SIZES),
@@ -85,7 +89,7 @@ class SlotType:
 
 
 def made(reservation: Reservation) -> Mapping[str, Any]:
-    """Return the response's keys for the flavor, aggregate and group of a reservation of slots."""
+    """Return the ids of a slot reservation's flavor, aggregate and group, as keys of a response."""
     return {
         "flavor_id": reservation.uuid,
         "aggregate_id": reservation.aggregate_id,
@@ -94,7 +98,7 @@ def made(reservation: Reservation) -> Mapping[str, Any]:
 
 
 def _one(found: ResolvedDemand) -> ResolvedDemand:
-    """Return the same demand for a single slot."""
+    """Return the demand with only one slot."""
     return replace(found, demand=replace(found.demand, units_min=1, units_max=1))
 
 
@@ -106,7 +110,7 @@ def _size(name: str, given: Any) -> int:
 
 
 def affinity(given: Any) -> bool | None:
-    """Return an affinity: True, False, or None for any hosts. Clients may also send a text."""
+    """Convert an affinity: True, False, or None for any hosts. Clients may also send a text."""
     if given is None or isinstance(given, bool):
         return given
     if isinstance(given, str) and given.lower() in AFFINITIES:

@@ -51,7 +51,7 @@ def test_the_text_is_that_of_a_new_lease(text: str, expected: dict[str, str]) ->
         ("large", "must be KEY=VALUE, not 'large'"),
         ("=large", "must be KEY=VALUE, not '=large'"),
         ("size=large,size=small", "size is given twice"),
-        ("resource_type=ours:node,lease_id=7", "lease_id is no parameter of a reservation"),
+        ("resource_type=ours:node,lease_id=7", "lease_id is not a parameter of a reservation"),
     ],
 )
 def test_wrong_texts(text: str, message: str) -> None:

@@ -42,7 +42,10 @@ async def detail(call: Call) -> Answer:
 
 
 def _of_pods(tx: Tx, call: Call) -> dict[str, bool]:
-    """Return whether each availability zone of a door's pods is available, by the zone's name."""
+    """Return the availability zones of pods (clouds behind this service), by name.
+
+    A value is true if the zone is available.
+    """
     return {} if call.site.door is None else pods.zones(tx)
 
 

@@ -28,7 +28,7 @@ FIELDS = {
     "server_group_members": "server_group_members",
     "server_groups": "server_groups",
 }
-"""The fields of :class:`Limits`, by the API's name of the quota, in the API's order."""
+"""The fields of :class:`Limits`. The keys are the API's names of the quotas, in the API's order."""
 COUNTED = {"cores": "vcpus", "instances": "servers", "ram": "memory_mb"}
 """Quotas whose usage is summed over a project's servers."""
 GROUPS = "server_groups"
@@ -118,7 +118,7 @@ async def limits(call: Call) -> Answer:
 
 
 def put_into(answer: Answer, older: Mapping[str, int]) -> None:
-    """Add the quotas that older versions have to an answer, in its format, with a usage of 0."""
+    """Add to an answer the quotas that only older versions have, with a usage of 0."""
     quota_set = answer.body.get("quota_set") or answer.body["quota_class_set"]
     is_detailed = isinstance(quota_set["cores"], dict)
     for name, limit in older.items():
@@ -137,7 +137,7 @@ def _project(call: Call, verb: str) -> str:
 
 
 def _both(tx: Tx, call: Call, project_id: str) -> tuple[Limits, dict[str, int]]:
-    """Return a project's limits, and the project's usage by quota (if counted per project)."""
+    """Return a project's limits, and its usage of the quotas that are counted per project."""
     used = quotas.used(tx, project_id)
     counted = {name: getattr(used, field) for name, field in COUNTED.items()}
     if call.site.door is not None:

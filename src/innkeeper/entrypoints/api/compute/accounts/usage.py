@@ -1,4 +1,4 @@
-"""These handlers show the usage of projects: the hours for which servers existed in a period."""
+"""These handlers show the usage of projects, which is the time for which their servers existed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from innkeeper.systems.compute.servers import history
 
 @dataclass(frozen=True, slots=True)
 class UsageOptions:
-    """These options reproduce how older microversions request usage."""
+    """Options that the microversion sets for requests about usage."""
 
     is_paged: bool = True
-    """Whether the answer is paged. If not, it contains the usage of all servers."""
+    """Whether the answer is paged. Otherwise, it contains the usage of all servers."""
 
 
 async def index(call: Call) -> Answer:

@@ -10,7 +10,7 @@ from innkeeper.systems.compute.flavors import flavors
 
 @dataclass(frozen=True, slots=True)
 class AccessOptions:
-    """These options reproduce how older microversions grant access to a flavor."""
+    """Options that the microversion sets for requests about access to flavors."""
 
     takes_public: bool = False
     """Whether a project can be granted access to a public flavor."""

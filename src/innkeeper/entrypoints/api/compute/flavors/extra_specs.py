@@ -1,4 +1,4 @@
-"""These handlers show and change a flavor's extra specs: its requirements besides its size."""
+"""These handlers show and change the extra specs of flavors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from innkeeper.systems.compute.flavors import flavors
 
 @dataclass(frozen=True, slots=True)
 class ExtraSpecOptions:
-    """These options reproduce how older microversions set extra specs."""
+    """Options that the microversion sets for requests about extra specs."""
 
     is_checked: bool = True
     """Whether extra specs that the scheduler reads are validated."""

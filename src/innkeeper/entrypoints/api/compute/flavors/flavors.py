@@ -74,13 +74,13 @@ async def delete(call: Call) -> Answer:
 
 
 def visible(tx: Tx, call: Call) -> Flavor:
-    """Return the flavor in the path, as :func:`flavors.get` does for the caller."""
+    """Return the flavor in the path. Raises :class:`NotFound` if the caller may not see it."""
     context = call.context
     return flavors.get(tx, call.params["flavor_id"], context.project_id, is_admin=context.is_admin)
 
 
 def shown(call: Call, flavor: Flavor) -> dict[str, Any]:
-    """Return a flavor as the API shows it."""
+    """Return the JSON value of a flavor."""
     body: dict[str, Any] = {
         "id": flavor.flavor_id,
         "name": flavor.name,

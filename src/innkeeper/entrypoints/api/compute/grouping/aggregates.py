@@ -26,7 +26,7 @@ UNSUPPORTED = 501
 _NUMBER = re.compile(r"[+-]?[0-9]{1,99}")
 ROW_DIGITS_MAX = 18
 ALLOWED = "pcloud-tenant"
-"""The value of a key for a project that may use a pcloud."""
+"""The value of a metadata key that lets a project use a pcloud."""
 
 
 async def index(call: Call) -> Answer:
@@ -99,12 +99,12 @@ ACTIONS: dict[str, tuple[Callable[[Tx, int, Any, datetime, Owners], Aggregate], 
     "remove_host": (aggregates.remove_host, "host"),
     "set_metadata": (aggregates.set_metadata, "metadata"),
 }
-"""The function and the argument's name, by the name of the action. The name of an action's policy
-rule ends with the action's name."""
+"""The function and the name of its argument, by the name of the action. The name of an action's
+policy rule ends with the name of the action."""
 
 
 async def cache_images(call: Call) -> Answer:
-    """Cache images on an aggregate's hosts (not supported: 501 if the aggregate has hosts)."""
+    """Cache images on an aggregate's hosts. Not supported: if there are hosts, answer a 501."""
     row = _row(call)
     image_ids = [each["id"] for each in call.body["cache"]]
     if len(set(image_ids)) != len(image_ids):
@@ -119,7 +119,7 @@ async def cache_images(call: Call) -> Answer:
 
 
 def _owners(call: Call) -> Owners:
-    """Return the owners of aggregates: objects that apply or reject edits of an aggregate."""
+    """Return the objects that handle edits of the aggregates of pclouds and host flavors."""
     return aggregate_edits.owners(context(call), ALLOWED)
 
 

@@ -52,10 +52,7 @@ async def index(call: Call) -> Answer:
 
 
 def _in_pods(tx: Tx, call: Call, found: Sequence[ServerGroup]) -> Mapping[str, Sequence[ServerId]]:
-    """Return the ids of the groups' servers that are in pods (clouds behind this service).
-
-    The key of the mapping is the id of the group.
-    """
+    """Return these groups' servers in pods (clouds behind this service), by the id of the group."""
     if call.site.door is None:
         return {}
     in_pods = pod_groups.members(tx, [each.uuid for each in found])

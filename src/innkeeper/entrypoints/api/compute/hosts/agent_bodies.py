@@ -1,6 +1,6 @@
 """This module decodes the large bodies that agents send, without a slow JSON schema.
 
-Validating a report of 500 hosts against its JSON schema takes a second. So msgspec is tried first.
+Validating a report of 500 hosts against its JSON schema takes a second, so msgspec decodes first.
 
 Always true: a body that msgspec accepts would also pass the schema. A body that msgspec rejects is
 validated against the schema, whose error message the client gets.
@@ -119,7 +119,7 @@ class ResultsBody(Struct, forbid_unknown_fields=True):
 
 
 def decoder_of(body_type: type[T]) -> Callable[[bytes], T | None]:
-    """Return a decoder for ``body_type``, which returns ``None`` for bodies that it rejects."""
+    """Return a decoder for ``body_type``. The decoder returns ``None`` for an invalid body."""
     decoder = msgspec.json.Decoder(body_type)
 
     def decode(body: bytes) -> T | None:
@@ -132,10 +132,10 @@ def decoder_of(body_type: type[T]) -> Callable[[bytes], T | None]:
 
 
 def converter_of(body_type: type[T]) -> Callable[[Any], T]:
-    """Return a function that returns a valid body as a ``body_type``.
+    """Return a function that converts a decoded JSON body to ``body_type``.
 
-    If a decoder has already converted the body, the function returns the body unchanged. The
-    function raises :class:`Invalid` for values that ``body_type`` rejects.
+    If the body already is a ``body_type``, the function returns it unchanged. The function raises
+    :class:`Invalid` for an invalid body.
     """
     convert = converter_to(body_type)
 

@@ -48,8 +48,8 @@ UNKNOWN_LOGGED_MAX = 10
 RECHECK_S = 5.0
 """The seconds between two reads of the database for orders that another process committed."""
 TICK_S = 0.25
-"""Waiting requests for work read the database at times that are multiples of this time, in
-seconds."""
+"""Waiting requests for work read the database at multiples of this time, in seconds, so that they
+share a read."""
 _report, _results = converter_of(ReportBody), converter_of(ResultsBody)
 
 
@@ -146,7 +146,10 @@ async def take_work(call: Call) -> Answer:
 
 
 async def _is_woken(woken: asyncio.Event, end_s: float) -> bool:
-    """Wait for a wake-up, or until the next read is due. Return False once ``end_s`` has come."""
+    """Wait until the event is set or the next read is due.
+
+    Returns False if ``end_s`` has passed without the event.
+    """
     # Requests that read at the same moment share one read of the database.
     due_s = (asyncio.get_running_loop().time() + RECHECK_S) // TICK_S * TICK_S
     with suppress(TimeoutError):

@@ -23,9 +23,11 @@ ROW_DIGITS_MAX = 18
 
 
 class WithOlderFields(dict[str, Any]):
-    """A part of an answer, with values in ``older`` that only older microversions show.
+    """A JSON object of an answer.
 
-    The values in ``older`` are sent only if a microversion's step copies them into the mapping.
+    ``older`` has additional values, which only older microversions show.
+
+    A value in ``older`` is sent only if a microversion's step copies it into the object.
     """
 
     def __init__(self, shown: dict[str, Any], older: dict[str, Any]) -> None:
@@ -144,7 +146,7 @@ def row_of(text: str) -> int | None:
 
 
 def state(call: Call, host: Host) -> dict[str, str]:
-    """Return a host's state and status as the API shows them."""
+    """Return the state and the status that the API shows for a host."""
     is_up = host.is_up(call.now, call.site.settings.computing.service_down_time_s)
     return {
         "state": "up" if is_up else "down",

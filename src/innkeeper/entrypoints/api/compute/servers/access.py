@@ -40,7 +40,7 @@ async def found_whole(call: Call) -> tuple[Server, dict[str, Host], list[str]]:
 
 
 async def found_even_deleted(call: Call) -> Server:
-    """Return the same as :func:`found`, but also find a deleted server."""
+    """Return the server in the path like :func:`found`, even if the server is deleted."""
     server, _ = await _find(call, lambda tx, server: None, servers.marker)
     return server
 

@@ -1,4 +1,4 @@
-"""This module has what all actions on servers share: the request, and the wording of conflicts.
+"""This module has the request and the wording of conflicts that all actions on servers share.
 
 Always true: the message of a conflict uses the Compute API's words for the action and the server's
 state.
@@ -57,7 +57,7 @@ class Acting:
 class ServerAction:
     """An action of the API, with its newest body schema, its policy rule and its handler.
 
-    If errors name the action differently than the body does, ``word`` is the name in errors.
+    ``word`` is the name of the action in errors, if it differs from the name in the body.
     """
 
     schema: Schema
@@ -72,7 +72,7 @@ def without_arguments(rule: str, work: Write, word: str | None = None) -> Server
 
 
 def initiator(call: Call, server: Server) -> Initiator:
-    """Return the caller as an :class:`Initiator`, with its right to override the server's lock."""
+    """Return the caller and its right to override the server's lock."""
     return call.initiator(may_override=may_override(call, server))
 
 

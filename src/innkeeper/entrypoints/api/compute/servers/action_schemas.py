@@ -31,7 +31,7 @@ RESIZE = closed(
     {
         "flavorRef": FLAVOR,
         "OS-DCF:diskConfig": DISK_CONFIG,
-        # What zone parents send in addition to the arguments of their user.
+        # Zone parents send this object in addition to the arguments of their user.
         "zone": closed({"flavor": {"type": "object", "maxProperties": 32}}, ("flavor",)),
     },
     ("flavorRef",),

@@ -116,7 +116,10 @@ BODY: Schema = {
 
 
 def rule_of(body: Any) -> str | None:
-    """Return the rule of the action that a body names; ``None`` if it names no action."""
+    """Return the policy rule of the action that a body names.
+
+    Returns ``None`` for an unknown action.
+    """
     name = next(iter(body)) if isinstance(body, Mapping) and len(body) == 1 else None
     action = ACTIONS.get(name) if isinstance(name, str) else None
     return None if action is None else action.rule

@@ -47,6 +47,6 @@ async def reset_state(acting: Acting) -> Answer:
 
 
 async def force_delete(acting: Acting) -> Answer:
-    """Delete a server in the ordinary way, because deletions are never deferred here."""
+    """Delete a server. This is an ordinary deletion, because Innkeeper never defers deletions."""
     await deleted(acting.call, acting.server)
     return Answer(202)

@@ -1,10 +1,9 @@
 """This module converts the body of ``POST /servers`` into a boot request for the compute system.
 
-It checks what a schema cannot check: addresses, base64, block devices and hosts. These checks do
-not depend on how the body was decoded.
+It checks the addresses, base64 data, block devices and hosts, which a schema cannot check. These
+checks do not depend on how the body was decoded.
 
-Always true: until hosts are chosen, boots, build plans and explanations raise the same errors for
-the same body.
+Always true: boots, build plans and explanations raise the same errors for an invalid body.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ from innkeeper.systems.compute.servers import labels
 
 HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 HINTS_BYTES_MAX = 16 * 1024
-"""The maximum size in bytes of all hints of a request together. Every server of the request stores
-all hints."""
+"""The maximum total size of a request's hints in bytes. Every server of the request stores all
+hints."""
 NO_OLD_DEVICES = "use block_device_mapping_v2 instead of block_device_mapping."
 NO_VOLUMES_ACROSS = "volumes are not supported with build plans, and in other zones."
 NO_NETWORKS = 'Networks are not managed here: "networks" must be "auto" or "none".'
@@ -46,7 +45,7 @@ _told_definitions = converter_to(Definitions)
 
 
 class ServerCreateRequest(msgspec.Struct):
-    """A decoded body of ``POST /servers``. The schema has checked it, and nothing else has yet."""
+    """A decoded body of ``POST /servers``, which has passed only the checks of the schema."""
 
     name: str
     flavor: str
@@ -78,9 +77,9 @@ class ServerCreateRequest(msgspec.Struct):
 
 
 async def checked_body(call: Call) -> tuple[ServerCreateRequest, BootRequest]:
-    """Decode and check the body, and return it with its boot request.
+    """Decode and check the call's body, and return it with its boot request.
 
-    Raises the same errors as a boot with this body.
+    Raises the errors that a boot with this body raises.
     """
     body = _decoded(call)
     request = boot_request(call, body)
@@ -94,11 +93,15 @@ def _decoded(call: Call) -> ServerCreateRequest:
 
 
 def new_server_ids(call: Call) -> tuple[str, ...]:
-    """Choose the ids of the servers that a call boots.
+    """Return new ids for the servers that a call boots.
 
-    If the leader does not answer, a call with such ids is repeated, and first looks up its servers.
-    The function returns no ids if the boot may reach other zones, because the servers would not
-    show which steps of such a boot are done. Raises :class:`Invalid`.
+    If the leader does not answer, the call is repeated with the same ids. The repeated call first
+    looks up servers with these ids.
+
+    If other zones may boot the servers, returns no ids, because the repeated call could not find
+    out what these zones have done.
+
+    Raises :class:`Invalid` for an invalid number of servers.
     """
     body = _decoded(call)
     _, count_max = _counts(call, body)
@@ -154,7 +157,8 @@ def _check_hints(call: Call, hints: Mapping[str, Any], project_id: str) -> None:
     if any(name in hints for name in FILTER_HINTS):
         call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
     if names_hosts(hints):
-        # Check this even if the filter is disabled: this code does not know the enabled filters.
+        # Check this even if the filter is disabled, because this code does not know the enabled
+        # filters.
         call.demand(FORCED_HOST, project_id=project_id)
 
 
@@ -239,7 +243,7 @@ def _definitions(call: Call, body: ServerCreateRequest) -> Definitions | None:
     try:
         told = _told_definitions(body.zone["definitions"])
     except (KeyError, msgspec.ValidationError, RecursionError) as error:
-        raise Invalid(f"The definitions are invalid: {error}.") from error
+        raise Invalid(f"The zone parent's definitions are invalid: {error}.") from error
     definitions.check(told, body.flavor.rpartition("/")[2], _image(body))
     return told
 

@@ -36,7 +36,7 @@ def invalid(reason: str) -> Invalid:
 
 
 def is_volume(device: Mapping[str, Any]) -> bool:
-    """Return whether a device of a body is a volume, and not a local disk."""
+    """Return whether a block device is a volume, and not a local disk."""
     return str(device.get("destination_type", _usual_place(device))) == VOLUME
 
 
@@ -58,7 +58,10 @@ def is_volume_backed(devices: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def volumes_of(devices: Sequence[Mapping[str, Any]]) -> tuple[BlockDevice, ...]:
-    """Return the volumes among a body's devices. Raises :class:`Invalid` for invalid devices."""
+    """Return the volumes among the block devices of a body.
+
+    Raises :class:`Invalid` for invalid devices.
+    """
     return tuple(_volume(each) for each in devices if is_volume(each))
 
 
@@ -104,7 +107,10 @@ async def booted(
     devices: Sequence[BlockDevice],
     boot: Callable[[BootRequest], Awaitable[Booted]],
 ) -> Booted:
-    """Reserve the volumes of a boot request, and boot it. A refused boot leaves nothing behind."""
+    """Reserve the volumes of a boot request, and boot its servers.
+
+    If the boot is refused, undo the reservation.
+    """
     if request.count_max > 1 and any(each.source == DeviceSource.VOLUME for each in devices):
         raise invalid("several servers cannot boot with the same volume.")
     settings, ids = call.site.settings.volumes, call.site.ids

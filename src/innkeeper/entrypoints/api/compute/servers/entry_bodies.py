@@ -1,4 +1,6 @@
-"""Reads the entries of a build plan, or the ids of servers, in a request of a zone parent.
+"""Reads the entries of a build plan, or ids of servers, in a request of a zone parent.
+
+A zone parent is another zone that may use this zone.
 
 An entry is a sealed offer of a host for one server.
 """
@@ -35,7 +37,7 @@ _entries = converter_to(list[EntryBody])
 
 
 def entries_of(rows: Any) -> list[EntryToBuild]:
-    """Return the entries in a body. Raises :class:`Invalid`."""
+    """Return the entries in a body. Raises :class:`Invalid` for malformed entries."""
     try:
         told = _entries(rows)
     except msgspec.ValidationError as error:
@@ -56,7 +58,7 @@ _ids = converter_to(list[Annotated[str, Meta(pattern=PLAIN_UUID_PATTERN)]])
 
 
 def ids_of(rows: Any) -> tuple[ServerId, ...]:
-    """Return the ids of servers in a body. Raises :class:`Invalid`."""
+    """Return the ids of servers in a body. Raises :class:`Invalid` for malformed ids."""
     try:
         return tuple(map(ServerId, _ids(rows)))
     except msgspec.ValidationError as error:

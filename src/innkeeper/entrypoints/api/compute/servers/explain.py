@@ -1,7 +1,7 @@
 """These handlers explain planned boots and past decisions. Only Innkeeper has this API.
 
-Always true: an explanation claims no capacity. Administrators see names of hosts in their own zone.
-Nobody else sees names of hosts.
+Always true: an explanation claims no capacity. Only administrators see the names of hosts, and only
+of hosts in their own zone.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ async def _shown(call: Call, explained: Explained) -> dict[str, Any]:
 
 
 def _are_hosts_named(call: Call, project_id: str | None) -> bool:
-    # No name of a host leaves this zone, whatever roles a zone parent has.
+    # A zone parent never sees the names of hosts, whatever its roles.
     return call.context.hop is None and call.allows(HOSTS_RULE, project_id=project_id)
 
 
@@ -74,7 +74,7 @@ def _tree(call: Call) -> ZoneTree | None:
 async def _of_tree(
     call: Call, tree: ZoneTree, request: BootRequest, explained: Explained
 ) -> Answer:
-    """Explain a boot over this zone and the zones below it, for a user or for a zone parent."""
+    """Explain a boot that may use this zone and zones below it, for a user or a zone parent."""
     boot = tree_boot(call, request)
     below = tree.below(boot.hop, tree.parts.zoning.zone_select_timeout_s)
     own = [

@@ -1,4 +1,4 @@
-"""These handlers show instance actions: the history of actions on a server, with their events."""
+"""These handlers show instance actions, which are a server's history, with their events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DETAILS_RULE = "os_compute_api:os-instance-actions:events:details"
 
 @dataclass(frozen=True, slots=True)
 class InstanceActionOptions:
-    """These options reproduce how older microversions request instance actions."""
+    """Options that the microversion sets for requests about instance actions."""
 
     shows_deleted: bool = True
     """Whether the actions on deleted servers are shown."""

@@ -24,7 +24,10 @@ _TAG = re.compile(TAG_PATTERN)
 
 
 async def _write(call: Call, work: Callable[[Tx, Server], T]) -> T:
-    """Run ``work`` in a transaction that reads the server again. Raises if the server is locked."""
+    """Read the server again and run ``work`` on it, in one transaction.
+
+    Raises an error if the server is locked and the caller may not override the lock.
+    """
     server = await found(call)
     override = may_override(call, server)
 

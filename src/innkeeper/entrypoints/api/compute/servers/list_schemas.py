@@ -1,4 +1,4 @@
-"""This module has the newest query schema of server lists, and the columns of its parameters."""
+"""This module has the newest query schema of server lists, and the parameters' database columns."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ LIST = query(
         "marker": VALUE,
         "sort_key": {"type": "string", "enum": [*SORT_COLUMNS, *SORT_IGNORED]},
         "sort_dir": {"type": "string", "enum": ["asc", "desc"]},
-        # Only for zone parents; see tree_lists.
+        # Only zone parents may use these; see ``tree_lists``.
         "zone_after": VALUE,
         "zone_key_of": VALUE,
         "zone_projects": VALUE,

@@ -37,7 +37,7 @@ NOTHING_MEASURED = {
 
 @dataclass(frozen=True, slots=True)
 class AbortOptions:
-    """These options reproduce how older microversions abort a live migration."""
+    """Options that the microversion sets for aborts of live migrations."""
 
     reaches_queue: bool = True
     """Whether a live migration can be aborted while it is queued."""

@@ -27,7 +27,7 @@ MIGRATE_LIVE_TO = "os_compute_api:os-migrate-server:migrate_live:host"
 
 @dataclass(frozen=True, slots=True)
 class MoveOptions:
-    """These options reproduce how older microversions request live migrations and evacuations."""
+    """Options that the microversion sets for live migrations and evacuations."""
 
     is_forced: bool = False
     """Whether the scheduler skips its filters for the requested host."""

@@ -1,7 +1,8 @@
 """This module decodes the most common bodies of ``POST /servers`` without a slow JSON schema.
 
-Always true: if :func:`decode` accepts a body, the schema accepts the body with the same meaning.
-For all other bodies, :func:`decode` returns ``None``. They are then validated against the schema.
+Always true: if :func:`decode` accepts a body, the schema accepts it too, and the results are equal.
+For all other bodies, :func:`decode` returns ``None``. Such bodies are then validated against the
+schema.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class _Server(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Hints(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The hints that name one thing by its id or name."""
+    """The scheduler hints whose values are the id or name of a single object."""
 
     group: Id = ""
     same_host: Id = ""
@@ -70,7 +71,7 @@ class _Hints(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class _Zone(msgspec.Struct, forbid_unknown_fields=True):
-    """The part of a body that a zone parent adds to the body of its user."""
+    """The object that a zone parent adds to the body of its user."""
 
     definitions: Annotated[dict[str, Any], msgspec.Meta(max_length=8)]
     batch_id: Batch | msgspec.UnsetType = msgspec.UNSET
@@ -124,7 +125,10 @@ def decode(body: bytes) -> ServerCreateRequest | None:
 
 
 def _zone(raw: bytes) -> dict[str, Any] | None:
-    """Decode the part of a zone parent. Raises an error unless the schema accepts it."""
+    """Decode the object that a zone parent adds to a body.
+
+    Raises an error if the object is invalid.
+    """
     if not raw:
         return None
     # Decode this part inside a body, because the depth of the whole body is limited.

@@ -204,7 +204,7 @@ EXPLAIN_ROUTES = (
         body=schemas.PLANNED,
         query=_EXPLAIN_QUERY,
         decode=plain.decode,
-        # Not forwarded to the leader, because the process that gets the request keeps the
+        # This request is not forwarded to the leader, because the process that gets it keeps the
         # recording.
         is_read=True,
     ),

@@ -201,15 +201,15 @@ ZONE: Schema = closed(
     {
         "definitions": {"type": "object", "maxProperties": 8},
         "batch_id": BATCH,
-        # ``entry_bodies`` checks the items. A schema would be slow: checking a thousand items takes
-        # as long as placing five hundred servers.
+        # ``entry_bodies`` checks the items. A schema would be slow, because checking a thousand
+        # items takes as long as placing 500 servers.
         "entries": {"type": "array", "minItems": 1, "maxItems": ENTRIES_MAX},
         "servers": {"type": "array", "minItems": 1, "maxItems": ENTRIES_MAX},
         "is_numbered": {"type": "boolean"},
     },
     ("definitions",),
 )
-"""What zone parents send in addition to the body of their user."""
+"""The object that zone parents send in addition to the body of their user."""
 CREATE: Schema = closed(
     {
         "server": closed(CREATED, ("name", "flavorRef")),

@@ -37,20 +37,25 @@ ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
 PAGE_WORDS = ("limit", "marker", "sort_key", "sort_dir")
 HOST_FILTERS = frozenset({"host", "node"})
 PROJECTS = "zone_projects"
-"""The query parameter of a zone parent that limits a list of all its projects by a prefix."""
+"""If a zone parent lists servers of all its projects, this query parameter selects projects by a
+prefix."""
 NUMBER_DIGITS_MAX = 9
 _TEXTS = msgspec.json.Decoder(dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionOptions:
-    """``rejects_unknown_status`` rejects a list by an unknown status, instead of an empty list."""
+    """Options that the microversion sets for lists of servers.
+
+    If ``rejects_unknown_status`` is true, an unknown status in the query is an error. Otherwise,
+    the list is empty.
+    """
 
     rejects_unknown_status: bool = True
 
 
 def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
-    """Return the query's selection of servers, or ``None`` if it cannot match any server.
+    """Return the servers that the query selects, or ``None`` if no server can match.
 
     Raises :class:`Invalid` for malformed values, and :class:`Forbidden` for lists that only
     administrators may request.
@@ -96,10 +101,10 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
 
 
 def shared_prefix(call: Call) -> str | None:
-    """Return the prefix of the projects that a zone parent lists.
+    """Return the prefix of the ids of the projects that a zone parent lists.
 
-    Returns ``None`` if the list is for a single project. If the zone parent lists servers for a
-    parent of its own, the prefix also has that parent's prefix.
+    Returns ``None`` if the list is for a single project. If the zone parent lists servers for its
+    own parent, the prefix of this second parent is appended.
     """
     assert call.context.hop is not None, "the caller is a zone parent"
     text = call.last("all_tenants")
@@ -109,7 +114,7 @@ def shared_prefix(call: Call) -> str | None:
 
 
 def _of_parent(exact: Mapping[str, tuple[Any, ...]], prefix: str) -> dict[str, tuple[Any, ...]]:
-    """Add the prefix of a zone parent to the ids of its projects and users."""
+    """Add a zone parent's prefix to the ids of projects and users in its filters."""
     return {
         name: tuple(prefix + each for each in values)
         if name in ("project_id", "user_id")
@@ -130,7 +135,10 @@ def allowed_filters(call: Call) -> dict[str, str]:
 
 
 def _scope(call: Call, filters: Mapping[str, str], rule: str) -> dict[str, tuple[Any, ...]]:
-    """Limit the list to the caller's project, unless all_tenants is set and allowed."""
+    """Return the filter by project or user that limits a list to the caller's servers.
+
+    Returns no filter if the query has ``all_tenants``. Raises if policy denies ``all_tenants``.
+    """
     if "all_tenants" in filters and _is_true("all_tenants", filters["all_tenants"] or "true"):
         call.demand(rule, project_id=call.context.project_id)
         return {}
@@ -147,7 +155,10 @@ def _deletion(call: Call, filters: Mapping[str, str]) -> bool | None:
 
 
 def _states(call: Call, filters: Mapping[str, str]) -> tuple[tuple[StateCondition, ...], ...]:
-    """Return the requested states. A server must be in at least one state of each inner tuple."""
+    """Return the requested states.
+
+    A server matches if it has at least one state of each inner tuple.
+    """
     parts: list[tuple[StateCondition, ...]] = []
     if "status" in filters:
         words = {text.upper() for text in call.query["status"]}

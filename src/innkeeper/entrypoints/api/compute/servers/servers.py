@@ -95,7 +95,7 @@ async def _listed(call: Call, rule: str, place: str, view: View) -> Answer:
 async def _tree_page(
     call: Call, selected: ServerSelection | None, place: str, view: View
 ) -> Answer:
-    """List servers of this zone and the zones below it, for a user or for a zone parent."""
+    """List servers of this zone and the zones below it, for a user or a zone parent."""
     is_for_parent = call.context.hop is not None
     if selected is None or selected.limit == 0:
         return Answer(200, {"servers": [], **({ZONE: {"keys": []}} if is_for_parent else {})})

@@ -13,7 +13,7 @@ UNSHELVE_TO = "os_compute_api:os-shelve:unshelve_to_host"
 
 
 async def shelve(acting: Acting) -> Answer:
-    """Shelve a server: shut it down now, and free its host after ``shelved_offload_time``."""
+    """Shelve a server. It is shut down now, and frees its host after ``shelved_offload_time``."""
     offload_time_s = acting.call.site.settings.computing.shelved_offload_time
     return await acting.write(shelving.shelve, offload_time_s=offload_time_s)
 
@@ -44,7 +44,7 @@ async def unshelve(acting: Acting) -> Answer:
 
 
 async def set_dedicated_hosts(acting: Acting) -> Answer:
-    """Change the pcloud or the reservation that a shelved server will be unshelved into."""
+    """Change the pcloud or the reservation into which a shelved server is unshelved."""
     arguments = acting.arguments or {}
     pcloud, reservation = arguments.get("pcloud"), arguments.get("reservation")
     return await acting.write(dedicated_hosts.change, pcloud=pcloud, reservation=reservation)

@@ -1,8 +1,9 @@
-"""This module finds the status that a server shows in the API.
+"""This module finds the API's status of a server.
 
-A server shows its own status, or a status for its task in progress.
+This is the stored status of the server, or a status for its task in progress.
 
-Always true: a list filtered by a status has exactly the servers that show that status.
+Always true: a list that is filtered by a status has exactly the servers with this status in the
+API.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _SHOWN: Mapping[str, Mapping[str, str]] = {
     Status.VERIFY_RESIZE: {Task.RESIZE_REVERTING: "REVERT_RESIZE"},
     Status.ERROR: {Task.REBUILDING: "REBUILD"},
 }
-"""The status that a server shows during a task, by its own status and then by the task."""
+"""The API's status of a server during a task, by the stored status and then by the task."""
 
 WORDS = frozenset(
     {
@@ -62,12 +63,12 @@ _STATUS_OF = {word: status for status, word in VM_STATES.items()}
 
 
 def shown(status: str, task_state: str | None) -> str:
-    """Return the status that a server shows."""
+    """Return the API's status of a server, from its stored status and its task."""
     return _SHOWN.get(status, {}).get(task_state or "", status)
 
 
 def of_status(word: str) -> tuple[StateCondition, ...]:
-    """Return the states in which a server shows this status (empty for an unknown status)."""
+    """Return the stored states for which the API shows this status. Unknown statuses have none."""
     return tuple(_states(word))
 
 
@@ -81,6 +82,6 @@ def _states(word: str) -> Iterator[StateCondition]:
 
 
 def of_vm_state(word: str) -> tuple[StateCondition, ...]:
-    """Return the states in which a server shows this ``vm_state``."""
+    """Return the stored states for which the API shows this ``vm_state``."""
     status = _STATUS_OF.get(word)
     return () if status is None else (StateCondition(status),)

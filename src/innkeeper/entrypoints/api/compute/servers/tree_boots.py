@@ -1,7 +1,4 @@
-"""Choose how ``POST /servers`` is carried out: in this zone, or in zones below it.
-
-Requests of zone parents are carried out here too.
-"""
+"""Carries out ``POST /servers`` in this zone or zones below it, for users and zone parents."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from innkeeper.systems.zones.sealing import NotOurs
 
 
 def tree_boot(call: Call, request: BootRequest) -> TreeBoot:
-    """Return a request for servers in the form that can be sent to the zones below."""
+    """Convert a boot request to the form that can be sent to child zones."""
     assert call.api.versions is not None, "the Compute API has versions"
     version = f"{call.api.versions.service_types[0]} {call.version}"
     return TreeBoot(request, call.raw_body or b"", {"openstack-api-version": version}, call.context)
@@ -33,7 +30,7 @@ def tree_boot(call: Call, request: BootRequest) -> TreeBoot:
 async def booted(call: Call, body: ServerCreateRequest, request: BootRequest) -> Booted:
     """Boot servers in this zone, and in the zones below it if there are any.
 
-    Servers with volumes stay in this zone, because the volumes are in this zone's pools.
+    Servers with volumes are booted in this zone, because their volumes are in this zone's pools.
     """
     volumes = devices.volumes_of(body.devices)
     if volumes:
@@ -53,11 +50,11 @@ async def booted(call: Call, body: ServerCreateRequest, request: BootRequest) ->
 
 
 async def build_entries(call: Call, zone: Mapping[str, Any], request: BootRequest) -> Answer:
-    """Build the servers of a zone parent's entries, and answer with each server's outcome."""
+    """Build the servers that a zone parent requests, and return the outcome of each server."""
     neighbours = call.site.neighbours
     rows, servers = zone.get("entries"), zone.get("servers")
     if neighbours is None or bool(rows) == bool(servers):
-        raise Invalid("A zone parent must send the entries of a plan, or the servers to place.")
+        raise Invalid("Send the entries of a build plan, or the servers to place.")
     if servers:
         placed = _placed(request, zone, ids_of(servers))
         outcomes = await neighbours.placer.place(tree_boot(call, placed))
@@ -70,11 +67,14 @@ async def build_entries(call: Call, zone: Mapping[str, Any], request: BootReques
 
 
 def _placed(request: BootRequest, zone: Mapping[str, Any], ids: Sequence[ServerId]) -> BootRequest:
-    """Return the request for servers with these ids. Raises :class:`Invalid`."""
+    """Return the request with these server ids.
+
+    Raises :class:`Invalid` for wrong ids, and for requests that need the entries of a build plan.
+    """
     if len(set(ids)) < len(ids) or len(ids) != request.count_max:
-        raise Invalid("There must be max_count servers with different ids.")
+        raise Invalid("The number of servers must equal max_count, and their ids must differ.")
     if request.hints or request.availability_zone is not None or request.forced_host is not None:
-        raise Invalid("A request with hints, a zone or a host needs the entries of a plan.")
+        raise Invalid("With hints, a zone or a host, send the entries of a build plan.")
     return replace(
         request,
         server_ids=tuple(ids),

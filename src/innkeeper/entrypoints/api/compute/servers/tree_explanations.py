@@ -1,7 +1,7 @@
 """These functions convert explanations of boots over a tree of zones to JSON values.
 
-Always true: a zone parent gets names of zones and filters, counts and weights. Among users,
-administrators get names of zones and others do not.
+Always true: a zone parent gets the names of zones and filters, counts and weights, but no names of
+hosts. Among users, only administrators get the names of zones.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def _zones(zones: Sequence[ZoneBelow], *, are_zones_named: bool) -> list[dict[st
 
 def _zone(below: ZoneBelow, *, are_zones_named: bool) -> dict[str, Any]:
     told = below.explanation
-    # This zone knows the names of its children. It knows the name of a zone further below only from
-    # the answer of that zone.
+    # This zone knows the names of its own children. It learns the name of a deeper zone from the
+    # answer of the deeper zone.
     name = below.zone or (None if told is None else told.name)
     plain: dict[str, Any] = {"zone": name} if are_zones_named else {}
     plain["answer"] = below.answer
@@ -75,9 +75,9 @@ def _zone(below: ZoneBelow, *, are_zones_named: bool) -> dict[str, Any]:
 
 
 def _place(server: ExplainedServer, *, are_zones_named: bool) -> dict[str, Any]:
-    """Return a server's place: its weight, and the zones on the way to its host.
+    """Return the weight of a server's host, and the names of the zones on the way to it.
 
-    The list of zones is empty for a host of this zone.
+    The list of zones is empty for a host of this zone. It is missing if zones are not named.
     """
     if not are_zones_named:
         return {"weight": server.weight}

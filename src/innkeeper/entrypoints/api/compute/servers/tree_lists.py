@@ -36,12 +36,12 @@ from innkeeper.systems.zones.child_rows import ListRow
 FOR_ZONES = frozenset({AFTER, KEY_OF, PROJECTS})
 OWN_PARAMETERS = frozenset({"limit", "marker", *FOR_ZONES})
 OWNERS = frozenset({"project_id", "tenant_id", "user_id"})
-"""Parameters and sort columns with ids of owners. A child zone knows an owner by a longer id, with
-the prefix of its zone parent."""
+"""Parameters and sort columns with ids of owners. In a child zone, the id of an owner begins with
+the prefix of the zone parent."""
 NUMBER_MAX = 2**63 - 1
 HOST = "host"
 NOT_BY_HOST = (
-    "Servers of several zones cannot be sorted by host, because no zone knows the hosts of another."
+    "Servers of several zones cannot be sorted by host, because a zone knows only its own hosts."
 )
 
 
@@ -55,11 +55,13 @@ class OwnRow:
 
 @dataclass(frozen=True, slots=True)
 class TreePage:
-    """A page over several zones, in order, and the hosts of this zone's servers by name.
+    """A page of servers in several zones, in the requested order.
 
-    ``missing`` has the children that did not answer. ``is_partial`` is true if any zone below did
-    not answer. If ``is_cut`` is true, the page ends early, because the servers of a child are too
-    large for one answer.
+    ``homes`` has this zone's hosts by name.
+
+    ``missing`` has the child zones that did not answer. ``is_partial`` is true if any zone of the
+    tree did not answer. If ``is_cut`` is true, the page ends early, because a child zone returned
+    fewer servers than requested, to limit the size of its answer.
     """
 
     rows: Sequence[OwnRow | ListRow]
@@ -70,7 +72,10 @@ class TreePage:
 
 
 def is_for_tree(call: Call) -> bool:
-    """Return whether a list may need other zones, or is for a zone parent."""
+    """Return whether a list is for a zone parent, or may have servers of zones below this zone.
+
+    Raises :class:`Invalid` if a user sends a parameter that is only for zone parents.
+    """
     neighbours = call.site.neighbours
     if neighbours is None:
         return False
@@ -80,7 +85,7 @@ def is_for_tree(call: Call) -> bool:
 
 
 async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
-    """Return a page of servers of this zone and the zones below it, plus one further server."""
+    """Return a page of servers of this zone and the zones below it."""
     neighbours = call.site.neighbours
     assert neighbours is not None, "the list is for a tree"
     question = _question(call, selected, place)
@@ -92,7 +97,7 @@ async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
     position = None if after is None else _key(after)
     asked = await neighbours.lists.asked(question.project_id)
     if not HOST_FILTERS.isdisjoint(allowed_filters(call)):
-        # Do not ask the zones below, because no zone knows the hosts of another zone.
+        # Do not ask child zones, because no zone knows the hosts of another zone.
         asked = []
     if asked and any(column == HOST for column, _ in selected.sort):
         raise Invalid(NOT_BY_HOST)
@@ -116,9 +121,10 @@ async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
 def _whole(
     rows: Sequence[OwnRow | ListRow], pages: Sequence[ZonePage]
 ) -> tuple[Sequence[OwnRow | ListRow], bool]:
-    """Return the complete part of the rows, and whether this part ends where a page was cut.
+    """Return the rows up to the end of the first page that was cut, and whether a page was cut.
 
-    After the last row of a cut page, further servers of that child may be missing.
+    If a child zone cut its page, the child zone's servers after the last row of this page are
+    unknown.
     """
     ends = {each.rows[-1].uuid for each in pages if each.is_cut}
     for place, each in enumerate(rows, 1):
@@ -135,7 +141,10 @@ async def key_of(
     question: ListQuestion | None = None,
     place: str = "servers",
 ) -> str | None:
-    """Return the sort key of a server of this zone or below, as text."""
+    """Return the sort key of a server in this zone or a zone below it, as JSON.
+
+    Returns ``None`` if the caller cannot see such a server.
+    """
 
     def read(tx: Tx) -> str | None:
         marker = servers.marker(tx, uuid)
@@ -172,20 +181,23 @@ def merged(
 async def told_key(
     call: Call, neighbours: Neighbours, selected: ServerSelection, uuid: str
 ) -> str | None:
-    """Return the sort key of a server as text, with ids of owners as the zone parent knows them."""
+    """Return the sort key of a server as JSON. Its ids of owners lack the zone parent's prefix."""
     key = await key_of(call, neighbours, selected, uuid)
     return None if key is None else json.dumps(for_parent(call, selected, _key(key)))
 
 
 def for_parent(call: Call, selected: ServerSelection, key: Sequence[object]) -> list[object]:
-    """Return a sort key in which ids of owners have lost the zone parent's prefix."""
+    """Return a sort key without the zone parent's prefix in the ids of owners."""
     assert call.context.hop is not None, "the caller is a zone parent"
     prefix = call.context.hop.parent.prefix
     return _with_owners(selected, key, lambda owner: owner.removeprefix(prefix))
 
 
 def _after(call: Call, selected: ServerSelection) -> str | None:
-    """Return the sort key in a zone parent's query, with its prefix added to ids of owners."""
+    """Return the sort key in a zone parent's query.
+
+    The parent's prefix is added to its ids of owners.
+    """
     text, hop = call.last(AFTER), call.context.hop
     if text is None or hop is None:
         return None
@@ -236,7 +248,8 @@ def _question(call: Call, selected: ServerSelection, place: str) -> ListQuestion
     assert call.api.versions is not None, "the Compute API has versions"
     newest = f"{call.api.versions.service_types[0]} {call.api.versions.newest}"
     prefix = "" if call.context.hop is None else call.context.hop.parent.prefix
-    # Send only the filters that this zone applies for the caller: a child would apply all of them.
+    # Send only the filters that the caller may use, because a child zone applies all filters that
+    # it gets.
     names = {*allowed_filters(call), "sort_key", "sort_dir"} - OWN_PARAMETERS
     query = [
         (name, prefix + value if name in OWNERS else value)

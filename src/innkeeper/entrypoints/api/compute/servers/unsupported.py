@@ -1,4 +1,4 @@
-"""These handlers return empty lists for the parts of servers that Innkeeper does not manage."""
+"""These handlers return empty lists of resources that Innkeeper does not manage."""
 
 from __future__ import annotations
 

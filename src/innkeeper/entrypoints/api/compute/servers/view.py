@@ -1,7 +1,7 @@
-"""This module formats servers as the newest version of the Compute API shows them.
+"""This module formats servers for answers of the newest version of the Compute API.
 
-Always true: only administrators see a server's host and the host's state. For older versions,
-fields are removed from this form, and none are added.
+Always true: only administrators see a server's host and the host's state. Answers of older versions
+have fewer fields, but no additional ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.compute.servers.servers import fault_message
 
 SHOWS_PROGRESS = frozenset({"ACTIVE", "BUILD", "MIGRATING", "REBUILD", "RESIZE", "VERIFY_RESIZE"})
-"""Statuses with which a server shows its progress (always 0, because it is not measured)."""
+"""Servers with these statuses show their progress, which is always 0 because it is not measured."""
 SHOWS_FAULT = (Status.ERROR, Status.DELETED)
 ROOT_DEVICE = "/dev/sda"
 DISK_CONFIG = "MANUAL"
@@ -35,7 +35,7 @@ HOST_IDS_MAX = 10_000
 
 
 class ShownFlavor(dict[str, Any]):
-    """A server's flavor, as an answer shows it. Only older versions show ``flavor_id``."""
+    """The flavor in the JSON value of a server. Only older versions show ``flavor_id``."""
 
     flavor_id: str
 
@@ -46,7 +46,7 @@ def link(call: Call, server_id: str) -> list[dict[str, str]]:
 
 
 def brief(call: Call, server: Server) -> dict[str, Any]:
-    """Return a server as lists without details show it."""
+    """Return the JSON value of a server in a list without details."""
     return {"id": server.uuid, "name": server.name, "links": link(call, server.uuid)}
 
 
@@ -60,7 +60,7 @@ class SeenFields:
 
     @staticmethod
     def of(call: Call, project_id: str) -> SeenFields:
-        """Ask the policy about the servers of a project."""
+        """Return the fields that policy lets the caller see."""
         return SeenFields(
             call.allows("os_compute_api:os-extended-server-attributes", project_id=project_id),
             call.allows("os_compute_api:servers:show:host_status", project_id=project_id),
@@ -71,10 +71,10 @@ class SeenFields:
 def full(
     call: Call, server: Server, homes: Mapping[str, Host], seen: SeenFields | None = None
 ) -> dict[str, Any]:
-    """Return a server as lists with details show it, with all fields that the caller may see.
+    """Return the JSON value of a server in a list with details.
 
-    ``seen`` has the fields that the caller may see in the server's project. If it is missing, the
-    policy is asked.
+    ``seen`` has the optional fields that the caller may see. If ``seen`` is ``None``, policy
+    decides about these fields.
     """
     seen = seen or SeenFields.of(call, server.project_id)
     home = homes.get(server.host or "")
@@ -93,12 +93,12 @@ def full(
 def alone(
     call: Call, server: Server, homes: Mapping[str, Host], groups: Sequence[str]
 ) -> dict[str, Any]:
-    """Return a server as it is shown alone: with details and its server groups."""
+    """Return the JSON value of a single server, with details and the server's groups."""
     return {**full(call, server, homes), "server_groups": list(groups)}
 
 
 def of_child(shown: Mapping[str, Any], flavor_id: str) -> dict[str, Any]:
-    """Return a server as a child zone shows it in a list."""
+    """Return the JSON value of a child zone's server in a list."""
     if "flavor" not in shown:
         return dict(shown)
     flavor = ShownFlavor(shown["flavor"])
@@ -191,7 +191,7 @@ def _image(call: Call, server: Server) -> Any:
 
 @lru_cache(HOST_IDS_MAX)
 def host_id(project_id: str, provider_uuid: ProviderUuid | None) -> str:
-    """Return an opaque host id. It is the same for all servers of one project on one host.
+    """Return an opaque id of a host, which is the same for all servers of one project on the host.
 
     The id is a hash of the UUID of the host's provider, which no project can see or guess. A hash
     of the host's name would let a client confirm a guessed name. The id is empty for a server

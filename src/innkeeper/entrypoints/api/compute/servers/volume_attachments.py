@@ -33,7 +33,7 @@ def _shown(each: Attachment) -> dict[str, Any]:
 
 
 async def put_into(call: Call, shown: Sequence[dict[str, Any]]) -> None:
-    """Fill in the volumes of servers that are shown with details."""
+    """Add the attached volumes to servers that are shown with details."""
     wanted = {each["id"]: each for each in shown if each.get(ATTACHED) == []}
     if not wanted:
         return

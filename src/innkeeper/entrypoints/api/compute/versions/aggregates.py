@@ -1,4 +1,4 @@
-"""These steps are the changes of microversions to aggregates."""
+"""The changes that microversions made to aggregates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers of the Compute API for edges. An edge has a microversion's changes to a route."""
+"""Functions that make edges of the Compute API. An edge is a microversion's change to a route."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ SERVER = "/v2.1/servers/{server_id}"
 
 
 def opened(schema: Schema) -> Schema:
-    """Return the schema of versions before 2.75, which accepted unknown query parameters."""
+    """Return a query schema for versions before 2.75, which accept unknown parameters."""
     return {**schema, "additionalProperties": True}
 
 
 def closed_queries(*routes: tuple[str, str]) -> Step:
-    """Return the step for 2.75, which changed many routes in the same way."""
+    """Return the changes of 2.75, which rejects unknown query parameters on these routes."""
     summary = "Unknown query parameters are rejected."
     return Step(Version(2, 75), summary, edges(routes, query_before=opened))

@@ -1,4 +1,4 @@
-"""These steps are the changes of microversions to flavors, their access and their extra specs."""
+"""The changes that microversions made to flavors, their access and their extra specs."""
 
 from __future__ import annotations
 

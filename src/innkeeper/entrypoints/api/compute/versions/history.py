@@ -1,4 +1,4 @@
-"""These steps are the changes of microversions to instance actions and migrations."""
+"""The changes that microversions made to instance actions and migrations."""
 
 from __future__ import annotations
 

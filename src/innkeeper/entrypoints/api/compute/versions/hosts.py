@@ -1,7 +1,7 @@
-"""These steps are the changes of microversions to compute services and hypervisors.
+"""The changes that microversions made to compute services and hypervisors.
 
-Until 2.32, separate routes list all hypervisors, without paging. Until 2.52, there are routes that
-name a service in the body, and routes that search hypervisors by a part of their names.
+Until 2.32, separate routes list all hypervisors, without paging. Until 2.52, some routes name a
+service in the body, and some search hypervisors by a part of their names.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ STEPS = (
     closed_queries(("GET", SERVICES)),
     Step(
         Version(2, 75),
-        "A hypervisor without servers shows an empty list.",
+        "A hypervisor without servers shows an empty list of servers.",
         edges((*LISTS, ("GET", ONE)), down=_no_empty_lists),
     ),
     Step(

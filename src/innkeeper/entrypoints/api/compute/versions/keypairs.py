@@ -1,4 +1,4 @@
-"""These steps are the changes of microversions to keypairs."""
+"""The changes that microversions made to keypairs."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def _no_link(answer: Answer, call: Call) -> None:
 
 
 def _made_here(schema: Schema) -> Schema:
-    """Return the schema before 2.92, in which the public key is optional.
+    """Return the older schema, in which the public key is optional.
 
-    Without a public key, the service generates the keypair.
+    Before 2.92, the service generates the keypair if there is no public key.
     """
     keypair = schema["properties"]["keypair"]
     names = {**keypair["properties"], "name": SPACED_NAME}

@@ -1,4 +1,4 @@
-"""These steps are the changes of microversions to quotas and limits.
+"""The changes that microversions made to quotas and limits.
 
 Innkeeper has no quotas for networks and injected files. Older versions show these quotas with
 Nova's default values.
@@ -70,7 +70,7 @@ def _limits_with_files(answer: Answer, call: Call) -> None:
 
 
 def _wherever_shown(body_before: Schema, down: Down) -> tuple[Edge, ...]:
-    """Return edges with the same downgrade for every answer that shows a project's quotas."""
+    """Return the same downgrade for all routes that show a project's quotas."""
     shown = tuple(("GET", f"{QUOTAS}{part}") for part in ("", "/detail", "/defaults"))
     return (*edges(shown, down=down), Edge("PUT", QUOTAS, body_before=body_before, down=down))
 

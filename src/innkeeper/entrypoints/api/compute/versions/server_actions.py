@@ -1,4 +1,4 @@
-"""These steps are the changes of microversions to actions on servers, which share one route."""
+"""The changes that microversions made to actions on servers, which share one route."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ MIGRATE_LIVE_OVER_COMMIT = closed(
 
 @dataclass(frozen=True, slots=True)
 class EvacuationOptions:
-    """These options reproduce how clients before 2.14 request an evacuation."""
+    """Options of evacuations that only microversions before 2.14 set."""
 
     shows_password: bool = False
     """Whether the answer shows the server's password."""
     keeps_disks: bool = False
-    """Whether the disks are on shared storage. If so, the server keeps its password."""
+    """Whether the disks are on shared storage, so that the server keeps its password."""
 
 
 def acted(
     *, body_before: Before | None = None, up: Up | None = None, down: Down | None = None
 ) -> tuple[Edge, ...]:
-    """Return the edge with which one microversion changes actions."""
+    """Return a microversion's changes to the route of server actions."""
     edge = Edge("POST", f"{SERVER}/action", body_before=body_before, up=up, down=down)
     return (edge,)
 
 
 def _with(actions: Mapping[str, Schema]) -> Before:
-    """Return a function that replaces the schemas of these actions by older schemas."""
+    """Return a function that replaces the schemas of some actions with these older schemas."""
 
     def before(schema: Schema) -> Schema:
         known = schema["properties"]
@@ -73,7 +73,7 @@ def _forcible(schema: Schema) -> Schema:
 
 
 def _without_arguments(name: str) -> Up:
-    """Return an upgrade from versions that ignored the arguments of an action."""
+    """Return an upgrade that removes an action's arguments, because older versions ignored them."""
 
     def up(call: Call) -> None:
         if name in call.body:
@@ -83,7 +83,10 @@ def _without_arguments(name: str) -> Up:
 
 
 def _forces_named_host(name: str) -> Up:
-    """Return an upgrade that forces the requested host: older versions did not check the host."""
+    """Return an upgrade that adds ``force`` to an action with a requested host.
+
+    Older versions did not check the host.
+    """
 
     def up(call: Call) -> None:
         arguments = call.body.get(name, {})
@@ -193,7 +196,7 @@ STEPS = (
     ),
     Step(
         Version(2, 91),
-        "A server can be unshelved to a given host, or unpinned from its zone.",
+        "A server can be unshelved to a given host. Its pin to a zone can be removed.",
         acted(body_before=_with({"unshelve": UNSHELVE_INTO_ZONE})),
     ),
     Step(

@@ -1,4 +1,4 @@
-"""These steps are the changes of microversions to server groups."""
+"""The changes that microversions made to server groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = (("GET", ALL), ("GET", ONE), ("POST", ALL))
 
 
 def _with_policies(allowed: Iterable[str]) -> Schema:
-    """Return the older schema for creating a group, with the policy in a list."""
+    """Return the older schema for creating a group, which has a list of policies."""
     item = {"type": "string", "enum": list(allowed)}
     policies = {"type": "array", "items": item, "minItems": 1, "maxItems": 1}
     inner = closed({"name": NAME, "policies": policies}, ("name", "policies"))

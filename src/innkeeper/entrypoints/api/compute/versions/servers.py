@@ -1,4 +1,4 @@
-"""These steps are the changes of microversions to servers, and to how servers are listed."""
+"""The changes that microversions made to servers, and to how servers are listed."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ _servers = resources("servers", "server")
 
 
 def booted(body_before: Before, up: Up | None = None) -> tuple[Edge, ...]:
-    """Return edges with an older body schema for the routes that take the body of a boot."""
+    """Return a change of the body's schema for all routes that accept the body of a boot."""
     return edges.edges(BOOTED, body_before=body_before, up=up)
 
 
 def updated(body_before: Before) -> tuple[Edge, ...]:
-    """Return the edge with an older body schema for updates of servers."""
+    """Return a change of the body's schema for updates of servers."""
     return (Edge("PUT", SERVER, body_before=body_before),)
 
 
 def shown(down: Down) -> tuple[Edge, ...]:
-    """Return edges with the same downgrade for every answer that shows servers with details."""
+    """Return the same downgrade for all routes that show servers with details."""
     return edges.edges((("GET", DETAIL), ("GET", SERVER), ("PUT", SERVER)), down=down)
 
 
 def listed(up: Up) -> tuple[Edge, ...]:
-    """Return edges with the same upgrade for both lists of servers."""
+    """Return the same upgrade for both routes that list servers."""
     return edges.edges((("GET", ALL), ("GET", DETAIL)), up=up)
 
 
@@ -62,7 +62,10 @@ def dropping(*keys: str) -> Down:
 
 
 def ignoring_for_users(*names: str) -> Up:
-    """Return an upgrade from versions that ignored these filters unless an administrator asked."""
+    """Return an upgrade that removes these filters unless the caller is an administrator.
+
+    Older versions ignored the filters of ordinary users.
+    """
 
     def up(call: Call) -> None:
         if not call.allows(ALL_FILTERS, project_id=call.context.project_id):

@@ -1,6 +1,6 @@
 """This table has the microversions of the Compute API that change something in Innkeeper.
 
-All other versions are accepted, too: what they change are features that Innkeeper does not have.
+All other versions are accepted, too. They only change features that Innkeeper does not have.
 ``docs/reference/microversions.md`` has the full list.
 """
 

@@ -1,4 +1,4 @@
-"""These steps are the changes of microversions to the usage of projects."""
+"""The changes that microversions made to the usage of projects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""These steps are the changes of microversions to the volumes of servers."""
+"""The changes that microversions made to the volumes of servers."""
 
 from __future__ import annotations
 

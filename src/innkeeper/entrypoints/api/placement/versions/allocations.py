@@ -1,4 +1,4 @@
-"""Describes what microversions changed about allocations, usages and reshapes."""
+"""The changes that microversions made to allocations, usages and reshapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describes what microversions changed about all answers."""
+"""The changes that microversions made to all answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CODES_SINCE = Version(1, 23)
 
 
 def shows_code(version: tuple[int, int] | None) -> bool:
-    """Return whether errors show a code at this version. ``None`` is an invalid version."""
+    """Return whether errors have a code at this version. ``None`` stands for an invalid version."""
     return version is not None and version >= CODES_SINCE
 
 

@@ -1,4 +1,4 @@
-"""Describes what microversions changed about allocation candidates."""
+"""The changes that microversions made to allocation candidates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from innkeeper.entrypoints.api.placement.queries import by_suffix, parse_require
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 NUMBER = "[1-9][0-9]*"
-"""The pattern of a group's suffix before groups had names."""
+"""The pattern of a group's suffix in versions in which groups had no names."""
 
 
 def _listed(answer: Answer, _call: Call) -> None:
@@ -104,8 +104,8 @@ def _step(
 STEPS = (
     Step(
         Version(1, 10),
-        "`GET /allocation_candidates` lists ways to serve a request. Each is a complete set of "
-        "allocations; a summary describes their providers.",
+        "`GET /allocation_candidates` lists ways to serve a request. Each way is a complete "
+        "set of allocations. A summary describes the providers.",
     ),
     _step(12, "Allocation candidates are keyed by provider instead of listed.", down=_listed),
     _step(16, "`GET /allocation_candidates` accepts `limit`.", query_before=plain()),

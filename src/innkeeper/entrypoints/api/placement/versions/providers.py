@@ -1,4 +1,4 @@
-"""Describes what microversions changed about providers, inventories and resource classes."""
+"""The changes that microversions made to providers, inventories and resource classes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARENT = "parent_provider_uuid"
 
 
 def shown(change: Callable[[dict[str, Any]], None]) -> tuple[Edge, ...]:
-    """Return edges that change every view of a provider in an answer."""
+    """Return a downgrade that applies ``change`` to each provider in an answer, for all routes."""
 
     def down(answer: Answer, _call: Call) -> None:
         if answer.body is not None:
@@ -37,7 +37,7 @@ def shown(change: Callable[[dict[str, Any]], None]) -> tuple[Edge, ...]:
 
 
 def without_link(name: str) -> tuple[Edge, ...]:
-    """Return edges that remove one link from every view of a provider."""
+    """Return a downgrade that removes a link from each provider in an answer, for all routes."""
 
     def change(view: dict[str, Any]) -> None:
         view["links"] = [link for link in view["links"] if link["rel"] != name]

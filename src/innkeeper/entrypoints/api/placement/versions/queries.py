@@ -1,4 +1,4 @@
-"""Describes what microversions changed about the queries for providers and candidates."""
+"""The changes that microversions made to the queries for providers and candidates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from innkeeper.entrypoints.api.routing import Call
 
 
 def found_by(up: Up) -> tuple[Edge, ...]:
-    """Return edges that apply ``up`` to requests for providers and for allocation candidates."""
+    """Return the same upgrade for the routes that list providers and allocation candidates."""
     return (Edge("GET", PROVIDERS, up=up), Edge("GET", CANDIDATES, up=up))
 
 
@@ -48,7 +48,7 @@ def _refuse_repeated_member_of(call: Call) -> None:
 
 def _refuse_forbidden_aggregates(call: Call) -> None:
     for suffix, values in by_suffix(call.query, "member_of"):
-        # Parse first: a malformed value has the same error at every version.
+        # Parse first, so that a malformed value has the same error at every version.
         _, forbidden = parse_member_of(values)
         if forbidden:
             raise Invalid(

@@ -1,7 +1,9 @@
-"""Forwards requests for servers and volumes to pods, if this service is a door (a gateway to pods).
+"""Forwards requests for servers and volumes to pods.
 
-Always true: the caller's rights and the form of the body are checked here first. For a resource of
-another project, the answer is the same as for a missing resource.
+Only a door uses this module. A door is a service that is a gateway to pods.
+
+Always true: the caller's rights and the form of the body are checked before a request is forwarded.
+A resource of another project gets the same answer as a missing resource.
 """
 
 from __future__ import annotations
@@ -40,16 +42,20 @@ NOT_SERVED = (f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
 SUMMARY = f"{VOLUMES}/summary"
 PLACE = "place"
 ELSEWHERE = (".", "..")
-"""Texts that are not forwarded as ids, because a pod would resolve them to another path."""
+"""These texts are not forwarded as ids, because they would change the path of the request to the
+pod."""
 IDS = {SERVER: "server_id", VOLUME: "volume_id"}
 OTHER_ACTIONS = {SERVER: "os_compute_api:servers:update", VOLUME: "volume:update"}
-"""The rules for actions that Innkeeper itself does not implement, and that pods may implement."""
+"""The rules for actions that Innkeeper does not implement. A pod may implement them."""
 VOLUMES_OF_ADMINS = frozenset({"host", "migration_status"})
 """The filters that only administrators may use in lists of volumes."""
 
 
 def kind_of(path: str) -> str | None:
-    """Return the kind of resource behind a path, or ``None`` if the door itself serves the path."""
+    """Return the kind of resource that a path is about.
+
+    Returns ``None`` if the door answers requests for the path itself.
+    """
     if path == SERVERS or path.startswith(f"{SERVERS}/"):
         return SERVER
     if path == VOLUMES or path.startswith(f"{VOLUMES}/") or volumes.part_of(path):
@@ -62,8 +68,8 @@ def kind_of(path: str) -> str | None:
 async def settled(call: Call, at: Door) -> None:
     """Wait until the door has recorded all new resources that a request may see.
 
-    The door answers the creation of a resource before the resource is recorded. Without this wait,
-    the next request could miss the resource.
+    The door answers a request for a new resource before it records which pod has the resource.
+    Without this wait, the next request might not find the resource.
     """
     context = call.context
     if context.is_admin or context.project_id is not None:
@@ -78,17 +84,17 @@ def _reads(route: Route) -> Reads:
 
 
 def _whose(context: RequestContext) -> str | None:
-    """Return the project whose resources a request may see; ``None`` means all projects."""
+    """Return the project whose resources a request may see, or ``None`` for all projects."""
     return None if context.is_admin else context.project_id
 
 
 async def answered(call: Call, kind: str) -> Answer:
-    """Return the answer of the pod that the request is for, or a list from several pods."""
+    """Forward a request to the pod that has the resource, or list the resources of several pods."""
     door = call.site.door
     assert door is not None, "only a door forwards"
     path = call.route.path
     if path.endswith(NOT_SERVED):
-        raise Invalid("The door does not serve this.")
+        raise Invalid("A service in front of pods does not support this request.")
     request = _request(call, kind)
     if kind == PLACE:
         return await places.answered(call, door, request)
@@ -105,7 +111,7 @@ async def answered(call: Call, kind: str) -> Answer:
 
 
 async def _one(call: Call, door: Door, request: DoorRequest) -> Answer:
-    """Forward a request for one resource."""
+    """Forward a request for a single resource to its pod."""
     rule_of = call.route.rule_of_body
     rule = None if rule_of is None else rule_of(request.body) or OTHER_ACTIONS[request.kind]
 
@@ -121,8 +127,8 @@ async def _one(call: Call, door: Door, request: DoorRequest) -> Answer:
     try:
         return _plain(await door.forwarding.forward(request, uuid, check))
     except NotFound:
-        # The request was not forwarded, because the door does not know the resource. A pod that did
-        # not answer after a restart of the door may have it, so look there.
+        # The request was not forwarded, because the door does not know the resource. The resource
+        # may be in a pod that did not answer when the door restarted, so look for it in such pods.
         if not await door.creating.acknowledged.has_looked_again(project_id):
             raise
     return _plain(await door.forwarding.forward(request, uuid, check))
@@ -204,7 +210,7 @@ def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
 
 
 def _project(call: Call, kind: str) -> str | None:
-    """Return the project whose resources are listed; ``None`` means all projects."""
+    """Return the project whose resources are listed, or ``None`` for all projects."""
     is_for_all = False
     if "all_tenants" in call.query:
         is_for_all = (call.last("all_tenants") or "").lower() in TRUE_WORDS
@@ -217,17 +223,18 @@ def _project(call: Call, kind: str) -> str | None:
 
 
 def _is_of_admins(kind: str, name: str) -> bool:
-    """Return whether only administrators may use this filter. It is ignored for other users."""
+    """Return whether only administrators may use a filter. It is ignored if other users send it."""
     if kind == SERVER:
         return name not in list_schemas.FOR_ALL_CALLERS
     return name in VOLUMES_OF_ADMINS
 
 
 def sort_of(query: Mapping[str, Sequence[str]], kind: str) -> list[tuple[str, bool]]:
-    """Return the sort keys of a list. Each has a flag that is true for descending order.
+    """Return the sort keys of a list, each with a flag that is true for descending order.
 
-    Equal rows are sorted by ``created_at`` and then by id, in the direction of the first key, as
-    this service sorts its own lists. Raises :class:`Invalid` for more directions than keys.
+    As in this service's own lists, rows with equal keys are sorted by ``created_at`` and then by
+    id, in the direction of the first key. Raises :class:`Invalid` if there are more directions than
+    keys.
     """
     keys, words = query.get("sort_key", ()), query.get("sort_dir", ())
     joined = query.get("sort", ("",))[-1]

@@ -30,10 +30,10 @@ LISTS = {
     _VOLUME_SERVICES: (BLOCK_STORAGE, "services"),
     _POOLS: (BLOCK_STORAGE, "pools"),
 }
-"""For each list: the type of service that has it in a pod, and its key in answers."""
+"""The service type that serves each list in a pod, and the list's key in answers."""
 STATISTICS = f"{_HYPERVISORS}/statistics"
 OF_PAGES = ("limit", "marker")
-NOT_HERE = "The door only lists hypervisors, services and pools. Send this to the pod itself."
+NOT_HERE = "Hypervisors, services and pools of pods can only be listed here. Ask the pod itself."
 
 
 def is_place(path: str) -> bool:
@@ -42,7 +42,7 @@ def is_place(path: str) -> bool:
 
 
 async def answered(call: Call, door: Door, request: DoorRequest) -> Answer:
-    """Return the rows of all pods."""
+    """Return a list or the statistics of all pods. Raises :class:`Invalid` for other requests."""
     path = call.route.path
     if call.route.method != "GET" or path not in (*LISTS, STATISTICS):
         raise Invalid(NOT_HERE)

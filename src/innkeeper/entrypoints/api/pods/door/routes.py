@@ -1,6 +1,7 @@
-"""Routes of servers that exist only on a door.
+"""Routes of servers that only a door has.
 
-The door forwards their requests to pods. Innkeeper itself does not implement them.
+Innkeeper does not implement these routes. A door forwards their requests to pods, which may
+implement them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _PARTS = (
 
 async def _forwarded(_: Call) -> Answer:
     """Forward the request to the pod of the server."""
-    raise Invalid("Only a door serves this.")
+    raise Invalid("Only a service in front of pods supports this request.")
 
 
 DOOR_ROUTES = tuple(

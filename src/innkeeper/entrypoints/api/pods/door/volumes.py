@@ -28,14 +28,14 @@ BRIEF = {
 
 
 def part_of(path: str) -> VolumePart | None:
-    """Return the kind of part that a path is about: attachments or transfers; else ``None``."""
+    """Return whether a path is about attachments or transfers. Returns ``None`` for other paths."""
     if path.startswith(ATTACHMENTS):
         return ATTACHMENT
     return TRANSFER if path.startswith(TRANSFERS) else None
 
 
 async def answered(call: Call, door: Door, request: DoorRequest, part: VolumePart) -> Answer:
-    """Return the answer of the pod that the request is for, or a list from several pods."""
+    """Forward a request to the pod that has the resource, or list the resources of several pods."""
 
     def check(routing: PodRouting) -> None:
         if not call.context.is_admin and routing.project_id != call.context.project_id:
@@ -55,7 +55,10 @@ async def answered(call: Call, door: Door, request: DoorRequest, part: VolumePar
 
 
 async def summary(call: Call, door: Door, request: DoorRequest, project_id: str | None) -> Answer:
-    """Return the summary of a project's volumes in all pods; ``None`` means all projects."""
+    """Return a summary of a project's volumes in all pods.
+
+    If ``project_id`` is ``None``, the summary has the volumes of all projects.
+    """
     homes = await door.lookups.homes(project_id)
     target = "/volumes/summary" + ("?all_tenants=1" if project_id is None else "")
     told, missing = await door.lookups.ask(

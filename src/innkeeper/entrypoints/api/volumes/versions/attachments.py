@@ -1,4 +1,4 @@
-"""These steps are the changes of microversions to attachments and transfers."""
+"""The changes that microversions made to attachments and transfers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """This table has the microversions of the Block Storage API that change something in Innkeeper.
 
-All other versions are accepted, too: what they change are features that Innkeeper does not have.
+All other versions are accepted, too. They only change features that Innkeeper does not have.
 """
 
 from __future__ import annotations

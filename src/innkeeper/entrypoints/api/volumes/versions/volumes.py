@@ -1,4 +1,4 @@
-"""These steps are the changes of microversions to volumes and to their lists."""
+"""The changes that microversions made to volumes and to their lists."""
 
 from __future__ import annotations
 
