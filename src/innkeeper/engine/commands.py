@@ -28,7 +28,7 @@ BOOT = "boot"
 """The kind of a :class:`Boot`."""
 ALLOCATIONS = "allocations"
 HEARTBEATS, RESULTS, REPORTS = "heartbeats", "results", "reports"
-"""The kinds of commands whose work is done together."""
+"""Kinds of :class:`WriteTogether` commands, in metrics."""
 
 Work = Callable[[Tx], T]
 """Reads or writes in the given transaction. It may run more than once, because a failed attempt is
@@ -55,7 +55,10 @@ class Command(Generic[T_co]):
 
     @property
     def lines(self) -> int:
-        """The approximate number of rows that the command writes, which limits the batch's size."""
+        """The approximate number of rows that the command writes.
+
+        It counts towards the batch's limit.
+        """
         return 1
 
     @property
@@ -108,15 +111,15 @@ class Boot(Command[Booted]):
 class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
     """Boot the servers of a zone parent's build plan entries.
 
-    The answer has the outcome for each server, by the server's id.
+    The answer maps the id of each server to its outcome.
 
     ``admit`` is run first, in the same transaction. It returns the ids of servers that must not be
-    built, which get no outcome. If it raises a refusal, nothing is written. The second argument of
-    ``admit`` says whether the command may have been committed before. If so, the request may
+    built. These servers get no outcome. If ``admit`` raises a refusal, nothing is written. Its
+    second argument says whether the command may have been committed before. If so, the request may
     already be recorded as accepted.
 
-    If the request has no entries, this zone chooses the hosts. Its servers are then booted
-    together, and only if ``admit`` returns no ids.
+    If the request has no entries, this zone chooses the hosts. Then the servers are booted
+    together, and none is booted if ``admit`` returns any id.
     """
 
     request: BootRequest
@@ -124,11 +127,11 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
 
     @property
     def lines(self) -> int:
-        """The number of servers."""
+        """The number of servers to boot."""
         return len(self.request.entries) or self.request.count_max
 
     def open_but(self, closed: Collection[str]) -> BootRequest | None:
-        """Return the request without the ``closed`` servers; ``None`` if no server is left."""
+        """Return the request without the ``closed`` servers, or ``None`` if no server is left."""
         request = self.request
         if not request.entries:
             return None if closed else request
@@ -143,9 +146,9 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
 
 @dataclass(frozen=True, slots=True)
 class Decide(Command[T_co]):
-    """Like :class:`Write`, but ``work`` also gets a decision context as of ``now``.
+    """Run ``work`` like :class:`Write`, and pass it a decision context as of ``now``.
 
-    It may write unless it ``is_plan``.
+    With ``is_plan``, ``work`` must not write.
     """
 
     work: Deciding[T_co]
