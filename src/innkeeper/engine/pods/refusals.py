@@ -31,7 +31,7 @@ def without_pod(refusals: Refusals, error: NoPod, *, is_admin: bool) -> DoorAnsw
 
 def of_too_many(refusals: Refusals, *, is_admin: bool) -> Conflict:
     """Return what the client gets after :data:`PODS_MAX` refusals."""
-    told = f"{len(refusals)} places refused this request, and no more are asked."
+    told = f"{len(refusals)} clouds refused this request. No other cloud is asked."
     first = refusals[0][1].message
     if is_admin:
         told = f"{told} {_reasons(refusals)}."

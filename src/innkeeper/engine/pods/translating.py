@@ -37,7 +37,7 @@ from innkeeper.systems.pods import bindings, routings
 
 IMAGES_OF_PODS = ("createImage", "createBackup", "os-volume_upload_image")
 """Actions that would make an image in the pod only."""
-OTHER_GROUP = "Resources of this flavor or type are made in other places. Create a new one instead."
+OTHER_GROUP = "This flavor or volume type belongs to other clouds. Create a new resource instead."
 
 
 @dataclass(frozen=True, slots=True)
