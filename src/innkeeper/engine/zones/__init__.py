@@ -1,1 +1,1 @@
-"""How a zone reaches the zones below it: plans, boots, requests for servers, and polls."""
+"""Plans, boots, requests for servers, and polls between a zone and the zones around it."""
