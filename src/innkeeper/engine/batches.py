@@ -9,7 +9,7 @@ What follows a failure (:mod:`innkeeper.engine.retry` has the numbers of retries
 - After a conflict with another transaction, or a connection lost before the commit was sent,
   nothing was written. The whole batch is retried on another connection.
 - A batch that timed out while waiting for other writers is refused. Retrying its commands one by
-  one would not help: each would wait just as long.
+  one would not help, because each would wait just as long.
 - After any other failure, one of the commands is at fault. So all commands are executed one by one.
   This ends early if the database is unreachable, or if a command times out while waiting for other
   writers.
@@ -59,8 +59,8 @@ from innkeeper.systems.compute.boot.context import DecisionContext
 LOG = structlog.get_logger("innkeeper.decisions")
 
 OF_ALL = (Busy, Unreachable)
-"""Errors that are not the fault of any command. When commands are executed one by one, the
-remaining commands get the same error."""
+"""Errors that are not the fault of any command. If commands are executed one by one, such an error
+ends the execution, and all remaining commands get it."""
 
 
 TOGETHER = (Boot, BootEntries, DecideTogether, WriteTogether)
@@ -72,9 +72,9 @@ executed alone, in a savepoint."""
 class PendingCommand:
     """One waiting command, and the future that gets its answer.
 
-    ``outcome`` is the answer or the exception. ``look_ups`` is above 0 for a boot that may already
-    be committed; such a boot is looked up first. The command has waited since ``entered_s``, a time
-    of ``time.perf_counter``. With ``is_deferred``, no client waits for the commit.
+    ``outcome`` is the answer or the exception. If a boot may already be committed, ``look_ups`` is
+    above 0, and the boot is looked up first. The command has waited since ``entered_s`` (by
+    ``time.perf_counter``). With ``is_deferred``, no client waits for the commit.
     """
 
     command: Command[object]
@@ -93,11 +93,11 @@ class PendingCommand:
 
 
 Late = Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]]
-"""Takes a batch, and returns the commands that join it."""
+"""A function that gets a batch, and returns more commands to execute with it."""
 
 
 def no_more(batch: Sequence[PendingCommand]) -> Sequence[PendingCommand]:
-    """Return no commands, so that no command joins the batch."""
+    """Return no further commands for a batch."""
     del batch
     return ()
 
@@ -114,8 +114,8 @@ def carry_out(
     ``late`` returns commands that arrived while the batch waited for its turn to write. These
     commands join the batch. Otherwise, they would wait until every other process has had its turn.
 
-    ``planner`` may hold the host table when this returns. The caller must call its ``end`` before
-    it uses the executor again.
+    ``planner`` may hold the host table when this returns. The caller must call ``planner.end``
+    before it uses the executor again.
     """
     repeats = Repeats()
     outcomes: list[object] | None = None

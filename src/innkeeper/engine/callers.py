@@ -40,8 +40,8 @@ class ClientConnection:
 class Caller:
     """The caller of one request.
 
-    ``group`` is the project. While many commands wait, groups take turns. Without a ``connection``,
-    the request is carried out even if the client leaves.
+    ``group`` is the project. While many commands wait, groups take turns. A request without a
+    ``connection`` is always carried out.
     """
 
     __slots__ = ("_must_finish", "connection", "group")
@@ -62,7 +62,10 @@ class Caller:
 
 
 def group_of(context: RequestContext) -> str:
-    """Return the group of a request's commands: usually the project, or else the user."""
+    """Return the group of a request: its project, or its user without a project.
+
+    Agents with their own credentials have one group for all.
+    """
     if context.agent_identity is not None:
         return AGENTS
     return context.project_id or context.user_id or OWN

@@ -40,7 +40,8 @@ leader, so they must not be refused."""
 class CommandQueue:
     """The queue of waiting commands.
 
-    Any thread may add commands. Only one thread at a time may take commands or rank them.
+    Any thread may add commands. Only one thread at a time may call :meth:`take` or
+    :meth:`next_boots`.
     """
 
     def __init__(self) -> None:
@@ -77,7 +78,7 @@ class CommandQueue:
         """Add a command of the current caller.
 
         Raises :class:`Unavailable` if too many commands of the caller's group wait. If the whole
-        queue is full, only groups with fewer than ``FEW_WAITING`` commands may still add one.
+        queue is full, only groups with fewer than ``FEW_WAITING`` commands may still add a command.
         """
         pending.caller = callers.current()
         pending.entered_s = time.perf_counter()
@@ -111,8 +112,8 @@ class CommandQueue:
     def next_boots(self, count_max: int, lines_max: int) -> list[BootRequest]:
         """Return the boots that :meth:`take` would take now, in the same order.
 
-        Commands that arrive later may still get their turn before some of these boots. Only the
-        thread that takes commands may call this.
+        Commands that arrive later may still get their turn before some of these boots. No other
+        thread may take commands at the same time.
         """
         with self._lock:
             waiting = list(self._arrived)

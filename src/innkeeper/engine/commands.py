@@ -31,21 +31,24 @@ HEARTBEATS, RESULTS, REPORTS = "heartbeats", "results", "reports"
 """Kinds of :class:`WriteTogether` commands, in metrics."""
 
 Work = Callable[[Tx], T]
-"""Reads or writes in the given transaction. It may run more than once, because a failed attempt is
-rolled back and retried."""
+"""A function that reads or writes in the given transaction. It may run more than once, because a
+failed attempt is rolled back and retried."""
 Together = Callable[[Tx, Sequence[T]], Sequence[R | Refusal]]
-"""Writes many items in one transaction; returns an answer or a refusal for each item. For a refused
-item, it must write nothing. If it raises, the transaction is rolled back."""
+"""A function that writes many items in one transaction. It returns an answer or a refusal for each
+item, and must write nothing for a refused item. If it raises an error, the transaction is rolled
+back."""
 ReadTogether = Callable[[Tx, Sequence[T]], Sequence[R | Refusal]]
-"""Reads for many items in one transaction; returns an answer or a refusal for each item."""
+"""A function that reads for many items in one transaction. It returns an answer or a refusal for
+each item."""
 Admit = Callable[[Tx, bool], Collection[str]]
-"""Work to run before the boots of build plan entries; see :class:`BootEntries`."""
+"""A function to run before the boots of build plan entries; see :class:`BootEntries`."""
 Deciding = Callable[[Tx, DecisionContext], T]
-"""Work that chooses a host. It must leave the host table unchanged, and must itself write its
+"""A function that chooses a host. It must leave the host table unchanged, and must itself write its
 claims to the store."""
 DecidingTogether = Callable[[Tx, DecisionContext, Sequence[T]], Sequence[T_co | Refusal]]
-"""Like :data:`Deciding`, for many items in one transaction; returns an answer or a refusal for each
-item. For a refused item, it must write nothing. If it raises, the transaction is rolled back."""
+"""Like :data:`Deciding`, for many items in one transaction. The function returns an answer or a
+refusal for each item, and must write nothing for a refused item. If it raises an error, the
+transaction is rolled back."""
 
 
 class Command(Generic[T_co]):
@@ -113,10 +116,10 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
 
     The answer maps the id of each server to its outcome.
 
-    ``admit`` is run first, in the same transaction. It returns the ids of servers that must not be
-    built. These servers get no outcome. If ``admit`` raises a refusal, nothing is written. Its
-    second argument says whether the command may have been committed before. If so, the request may
-    already be recorded as accepted.
+    ``admit`` is run before the boots, in the same transaction. It returns the ids of servers that
+    must not be built. These servers get no outcome. If ``admit`` raises a refusal, nothing is
+    written. Its second argument says whether the command may have been committed before. If so, the
+    request may already be recorded as accepted.
 
     If the request has no entries, this zone chooses the hosts. Then the servers are booted
     together, and none is booted if ``admit`` returns any id.

@@ -114,8 +114,8 @@ class Engine:
     async def write(self, work: Work[T], lines: int = 1) -> T:
         """Run ``work`` in the next group commit. Raises the refusal of ``work``.
 
-        ``lines`` is the approximate number of rows that ``work`` writes. This number limits the
-        batch's size.
+        ``lines`` is the approximate number of rows that ``work`` writes. It counts towards the
+        batch's limit.
         """
         return await self.writer.submit(Write(work, lines))
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Executor(Protocol):
-    """The part of the compute room that the writer thread uses: boots, and the host table."""
+    """The functions of the compute system that the writer thread uses."""
 
     def begin(self, tx: Tx) -> None:
         """Prepare for a new transaction."""
@@ -45,7 +45,7 @@ class Executor(Protocol):
         """Plan the next boot before its transaction begins. Return whether that was possible."""
 
     def plans_ahead(self) -> tuple[int, int]:
-        """Return the numbers of used and of undone plans, of those made ahead."""
+        """Of the plans made ahead, return how many were used, and how many were undone."""
 
     def follow(self, tx: Tx) -> None:
         """Bring the host table up to date with what ``tx`` sees."""
@@ -55,7 +55,7 @@ class Executor(Protocol):
 
 
 class Planner(Protocol):
-    """Plans waiting boots while a batch is flushed: :mod:`innkeeper.engine.planning_ahead`."""
+    """Plans waiting boots while a batch is flushed; see :mod:`innkeeper.engine.planning_ahead`."""
 
     @property
     def is_needed(self) -> bool:

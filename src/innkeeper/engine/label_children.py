@@ -21,7 +21,7 @@ class LabelChildren(Generic[Metric]):
         self._known: dict[tuple[object, ...], Metric] = {}
 
     def of(self, *values: object) -> Metric:
-        """Return the child with these label values; creates it if needed."""
+        """Return the child with these label values. Create it if needed."""
         child = self._known.get(values)
         if child is None:
             child = self._known[values] = self._metric.labels(*values)

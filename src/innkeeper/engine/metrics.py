@@ -205,14 +205,14 @@ for _why in (BUSY, UNAVAILABLE, OVERTAKEN, FAILED):
 
 
 SETTLES_EVERY_S = 1.0
-"""The writer thread passes its observations to the library at most this often."""
+"""The writer thread passes its observations to the library at most once in this time."""
 
 
 class Later:
     """Observations of the writer thread that wait to be passed to the Prometheus library.
 
-    They are passed on many at once ("settled"). Each observation takes the library several
-    microseconds. Just after a flush it takes several times as long, because the processor's caches
+    :meth:`settle` passes on all of them at once. The library needs several microseconds for an
+    observation. Just after a flush, it needs several times as long, because the processor's caches
     are cold.
     """
 
@@ -259,7 +259,7 @@ def waited(kind: str, seconds: float) -> None:
 
 
 def planned_ahead(*, used: int, undone: int) -> None:
-    """Count the used and the undone plans, of those that were made ahead."""
+    """Count plans that were made ahead, by whether they were used or undone."""
     _USED.inc(used)
     _UNDONE.inc(undone)
 

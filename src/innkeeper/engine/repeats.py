@@ -1,4 +1,4 @@
-"""The count and the pauses of retries that block their thread."""
+"""The number and the pauses of retries in a thread that may block."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ T = TypeVar("T")
 
 BINDING_ATTEMPTS_MAX = 4
 """The maximum number of attempts of a write that may conflict with another write for the same
-project, such as a binding to a pod. Two such writers at once are rare, and the second writer finds
-the binding of the first."""
+project, such as a binding to a pod. Two such writes at once are rare, and the second one finds the
+first one's binding."""
 GROUP_ATTEMPTS_MAX, GROUP_PAUSE_S = 40, 0.25
 """Attempts to create a server of a group while another request creates the group's first server in
 another pod. The maximum number of attempts and the pause between two of them give ten seconds in

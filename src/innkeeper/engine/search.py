@@ -1,7 +1,7 @@
 """The thread that searches the columns of all providers for allocation candidates.
 
 Always true: a search sees every write that was acknowledged before the search started. Only this
-thread touches the table. A search stops after about ``SEARCH_S`` seconds.
+thread touches the table of providers. A search stops after about ``SEARCH_S`` seconds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Searcher(Protocol):
 
 
 class SearchThread:
-    """The thread and its waiting searches."""
+    """The search thread and its waiting searches."""
 
     def __init__(self, store: Store, searcher: Searcher, ids: IdSource) -> None:
         self._store = store

@@ -28,7 +28,7 @@ class Wakeups:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the service is stopping, so that waiting requests must give up."""
+        """Whether the service is stopping. If so, waiting requests must give up."""
         return self._is_stopping
 
     @contextmanager

@@ -38,8 +38,8 @@ BATCH_MAX = 256
 """The maximum size of a batch. In a larger batch, the first command would wait too long."""
 LINES_MAX = 1_000
 """A batch of several commands writes at most about this many rows (of allocations and servers). So
-a command waits for a batch no longer than for one large request. A boot of 1,000 servers takes 0.15
-s. A batch of one command may write thousands of rows."""
+a command waits for another batch no longer than for one large request. A boot of 1,000 servers
+takes 0.15 s. A batch of one command may write thousands of rows."""
 GATHER_MIN_S, GATHER_MAX_S = 0.003, 0.008
 GATHER_SHARE = 1 / 8
 """After a batch of several commands, clients are about to send their next commands, so the writer
@@ -221,7 +221,7 @@ class Writer:
                 self._is_at_work = False
                 batch = []
         finally:
-            # The thread has ended for some reason. No other code would answer these commands.
+            # The thread ends here, for whatever reason. No other code would answer these commands.
             self._has_ended = True
             self._planner.stop()
             self._refuse([*batch, *self._waiting.drain(), *_all_of(self._deferred)])

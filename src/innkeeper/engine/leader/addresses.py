@@ -12,8 +12,8 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SOCKET_PATH_MAX = 107
 """The maximum length of the path of a Unix socket, in bytes. Source: ``unix(7)``."""
 ID_CHARS = 12
-"""The file name of a socket consists of this many last characters of the process's random id. The
-id's first characters are not used, because they encode a time."""
+"""The number of characters in the file name of a socket. They are the last characters of the
+process's random id, because the first characters encode a time."""
 SUFFIX = ".sock"
 
 

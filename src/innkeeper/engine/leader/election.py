@@ -37,11 +37,11 @@ many further looks."""
 WRITE_WITHIN_S = 5.0
 RESIGN_WITHIN_S = 2.0
 """When a process stops, it waits this long for a step in progress, and then this long for the write
-that resigns. If it cannot resign, the other processes notice later that it is gone."""
+with which it resigns. If it cannot resign, the other processes notice later that it is gone."""
 
 OnChange = Callable[[Leader | None], None]
-"""Called when the leader has changed, with the new leader, or with ``None`` if it is this process.
-"""
+"""A function that is called with the new leader when the leader has changed. It gets ``None`` if
+this process is the leader now."""
 
 
 class Election:

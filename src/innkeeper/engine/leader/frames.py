@@ -1,8 +1,8 @@
 """Messages between two processes of one database, as frames on a stream.
 
-A frame is a length in four bytes, and then so many bytes of MessagePack. First, both sides prove
-that they know the secret of the database's processes. Nothing else is read before that. Frames that
-are sent in one turn of the event loop are written to the connection together.
+A frame is a length in four bytes, followed by that number of bytes of MessagePack. First, both
+sides prove that they know the secret of the database's processes. Nothing else is read before that.
+Frames that are sent in one turn of the event loop are written to the connection together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 FRAME_MAX = 64 * 1024 * 1024
 """The maximum size of a frame in bytes. A larger frame closes the connection."""
 GREETING_MAX = 1024
-"""The maximum size of a frame in bytes until the identity is proved."""
+"""The maximum size of a frame in bytes before both sides have proved that they know the secret."""
 NONCE_BYTES = 32
 _LENGTH = struct.Struct(">I")
 

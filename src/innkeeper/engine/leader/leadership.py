@@ -1,7 +1,7 @@
 """The role of one process among several: it is the leader, or forwards writes to the leader.
 
-Always true: forwarding only changes which process writes. Safety does not depend on it. A process
-that cannot reach the leader writes by itself.
+Always true: forwarding only changes which process writes. Safety does not depend on forwarding, so
+a process that cannot reach the leader writes by itself.
 """
 
 from __future__ import annotations
@@ -123,7 +123,10 @@ class Leadership:
         self._link.close()
 
     def step(self) -> int:
-        """Make one step of the election. Any thread may call this. Returns 0."""
+        """Make one step of the election. Any thread may call this.
+
+        Returns 0, as nothing is counted.
+        """
         if self._election is not None:
             self._election.step()
         return 0

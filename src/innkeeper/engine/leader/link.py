@@ -3,8 +3,8 @@
 Always true: a request that was certainly not carried out raises :class:`NotForwarded`, so this
 process may carry it out itself. Any other request without an answer raises :class:`Unanswered`.
 
-After a change of leader, the old leader gets no more requests. Earlier requests still wait for its
-answers, as long as it shows signs of life.
+After a change of leader, the old leader gets no more requests. Earlier requests still wait for the
+old leader's answers, as long as the old leader shows signs of life.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Link:
         return self._current is not None
 
     def follow(self, leader: Leader | None) -> None:
-        """Forward to this leader from now on."""
+        """From now on, forward requests to this leader, or to none."""
         self._leader = leader
         if self._connecting is not None:
             self._connecting.cancel()

@@ -1,4 +1,4 @@
-"""The leader's side: it answers the requests that other processes forward.
+"""The leader's side of the connections. It answers requests that other processes forward.
 
 Always true: a request is carried out only for a process that runs the same version of the program,
 and has proved that it knows the secret that the processes of the database share. If a connection
@@ -54,7 +54,7 @@ request's client. Raises :class:`NotServed` if the request was not carried out."
 
 
 class NotServed(Exception):
-    """The leader does not serve such a request. The process that forwarded it may do so itself."""
+    """The leader does not serve this kind of request. The follower may serve it itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ One process at a time does this work. It extends its turn with every commit. If 
 process takes over :data:`TURN_S` after the last commit. The state of events is in the store, so
 nothing is lost. A process itself remembers only which lease is next, and which leases must wait.
 
-What is retried: a lease that waits for an agent, or that another writer has overtaken, is retried
-after short pauses, without a limit. An unexpected error is retried ``lease_event_retries_max``
-times, with growing pauses.
+What is retried: if a lease waits for an agent, or if another writer has changed the same rows, the
+lease is retried after short pauses, without a limit. An unexpected error is retried
+``lease_event_retries_max`` times, with growing pauses.
 """
 
 from __future__ import annotations
@@ -195,9 +195,9 @@ class LeaseEvents:
         self._queue.extendleft(reversed(skipped))
 
     def _wake_idle(self) -> bool:
-        """Queue the leases without progress again, if another lease made progress.
+        """If some lease made progress, queue the leases again that had made none.
 
-        Its progress may have freed hosts that they need. Return whether any lease was queued.
+        Hosts that they need may be free now. Return whether any lease was queued.
         """
         if all(seen == self._progress for seen in self._idle.values()):
             return False

@@ -35,7 +35,7 @@ TURN_S = 20.0
 """The time for which a process has its turn. It is longer than a round of posts, in which only the
 last post can take its whole timeout."""
 ROUND_S = 5.0
-"""No post begins later than this after the first post of its round."""
+"""A round begins no further post after this time."""
 POSTS_AT_ONCE = 20
 """The maximum number of posts in a round. If the process dies before the commit that follows the
 round, these posts are repeated."""

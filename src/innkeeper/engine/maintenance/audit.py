@@ -60,8 +60,8 @@ def _mend_once(
         for start in range(0, len(keys), at_once):
             part = keys[start : start + at_once]
             told: list[str] = []
-            # If another writer conflicts, or a row cannot be read, the findings remain. The last
-            # check reports them again.
+            # After a conflict with another writer, or if a row cannot be read, the findings remain.
+            # The last check reports them again.
             with suppress(Undone, Refusal, *soundness.UNREAD), database.store.write() as tx:
                 told = repair(tx, part, clock())
                 if is_dry:

@@ -53,7 +53,7 @@ WRONG_BELOW = _invariant(
     "counts the amounts that the child zone reports",
 )
 UNKNOWN_MAX = 20_000
-"""The maximum number of servers that one child reports and this zone does not know."""
+"""The maximum number of servers in one child's answers that are unknown in this zone."""
 ZONE_INVARIANTS = (SILENT, LOST_BELOW, UNKNOWN_BELOW, WRONG_BELOW)
 
 

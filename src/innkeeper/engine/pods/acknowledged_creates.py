@@ -113,7 +113,10 @@ class AcknowledgedCreates:
         task.add_done_callback(end)
 
     def follow(self, project_id: str, work: Coroutine[None, None, None]) -> None:
-        """Run the work that ends an answered delete. If it fails, a periodic task does it."""
+        """Run ``work``, which finishes a delete after its answer.
+
+        If it fails, a periodic task does it.
+        """
         task = self._start(project_id, work)
         self._following.add(task)
 
@@ -132,7 +135,7 @@ class AcknowledgedCreates:
         return await answer
 
     async def wait(self, project_id: str | None, reads: Reads = Reads.ALL) -> None:
-        """Wait until the creates of a project that were answered are settled.
+        """Wait until all answered creates of a project are settled.
 
         ``None`` stands for all projects. Raises :class:`Unavailable` if settling takes too long.
         """

@@ -111,8 +111,8 @@ class BootVolumes:
     async def _left(self, expected: PodRouting, pod: Pod) -> list[ShownVolume]:
         """Return the volumes of a server that was deleted before the door knew its volumes.
 
-        These are the project's volumes without a mark and without another server, that are not
-        older than the create.
+        These are volumes of the project that have no mark, are attached to no other server, and are
+        not older than the create.
         """
         server_uuid = expected.server_uuid or ""
         number = len(

@@ -98,8 +98,8 @@ class Checking:
         answer = await self._clouds.client.send(login, call)
         if answer.status != HTTPStatus.NOT_ACCEPTABLE:
             return answer
-        # A pod with an old release does not know this microversion. Ask it without amounts, at
-        # least whether the server exists.
+        # A pod with an old release does not know this microversion. Ask again without it, to learn
+        # at least whether the server exists.
         call = PodCall(SERVICES[kind], "GET", target, timeout_s)
         return await self._clouds.client.send(login, call)
 

@@ -1,4 +1,4 @@
-"""The pods (clouds behind this service): contact, poll and measure pods, and choose a pod.
+"""Contact, poll and measure pods (clouds behind this service), and choose pods for projects.
 
 Always true: each request to a pod has a time limit from the settings. A pod that does not answer
 delays neither the work on other pods nor the requests of users.
@@ -69,7 +69,9 @@ class PodClouds:
         return pod.health.is_up is not False and not is_late
 
     async def contact(self, pod: Pod, password: str) -> float:
-        """Log in to a pod, and send its Compute API a request. Return the time in milliseconds.
+        """Log in to a pod, and send its Compute API a request.
+
+        Return the milliseconds that it took.
 
         ``pod`` may be a pod that is not stored yet. Raises :class:`PodSilent`.
         """
@@ -171,7 +173,7 @@ class PodClouds:
         return True
 
     async def check_soon(self, pod: Pod) -> None:
-        """Make the comparison of a pod with its routings due at the next periodic check."""
+        """Make a pod due at the next periodic check, which compares it with its routings."""
         due_at = self.clock() - timedelta(seconds=self.podding.pod_recheck_interval_s)
         await self.engine.write(lambda tx: periodic.mark_done(tx, check_task(pod), due_at))
 

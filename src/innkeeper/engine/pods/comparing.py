@@ -46,7 +46,7 @@ class Read(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PodComparison:
-    """The differences of a pod, and the number of its routings with confirmed resources."""
+    """The differences of a pod, and the number of routings that the pod has confirmed."""
 
     differences: Sequence[PodDifference]
     known: int
@@ -82,7 +82,8 @@ class Comparing:
                 await self._look_again(held, kind, first, told)
                 kept = {(each.fault, each.uuid) for each in first}
                 last = await self._differences(pod, kind, told)
-                # A difference that only the last look has found has had no second look yet.
+                # Skip differences that are new in the last look, because they have had no second
+                # look.
                 found += [each for each in last if (each.fault, each.uuid) in kept]
         return PodComparison(found, await self.read(lambda tx: checks.count(tx, pod)))
 

@@ -90,7 +90,7 @@ class CreateIntents:
             choice = bindings.choose(tx, self._clouds.policy, replace(plan.asked, refused=away))
         except NoPod as error:
             if plan.follows_group and plan.must in refused and plans.may_leave(tx, plan):
-                # The pod may also refuse the other servers of the group. Then the group can leave.
+                # The group may leave this pod if the pod also refuses the group's other servers.
                 raise GroupElsewhere from error
             raise
         return choice.pod, choice.binding is None and plan.must is None

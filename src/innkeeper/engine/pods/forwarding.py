@@ -39,7 +39,7 @@ LOG = structlog.get_logger("innkeeper.pods")
 APART = "The server and the volume are not in the same pod."
 IN_DOUBT = "It is not known whether the request was carried out. Check the resource first."
 FORCED = {SERVER: FORCE_DELETE, VOLUME: "os-force_delete"}
-"""The actions that delete a resource, by its kind."""
+"""The actions that delete a resource, by the kind of resource."""
 
 Check = Callable[[PodRouting], None]
 
@@ -181,7 +181,7 @@ class Forwarding:
     async def _note(
         self, request: DoorRequest, routing: PodRouting, login: PodLogin, answer: PodAnswer
     ) -> None:
-        """Record an attachment, or a resource that the answer shows to be gone or being deleted."""
+        """Record what the answer shows: an attachment, a missing resource, or a begun delete."""
         deletes, now = _deletes(request, routing), self._clouds.clock()
         wanted = _counterpart(request)
         if wanted is not None and answer.status < HTTPStatus.BAD_REQUEST:

@@ -98,7 +98,10 @@ class GroupProvisioning:
         return _id_of(named[0]) if named else None
 
     async def remove(self, routing: PodRouting, pod: Pod) -> bool:
-        """Delete a group in a pod. Return true. Raises :class:`PodSilent`."""
+        """Delete a group in a pod, and forget its routing. Return true.
+
+        Raises :class:`PodSilent`.
+        """
         login = await self._tenants.of_project(pod, routing.project_id)
         uuid = routing.bottom_id or await self._named(login, routing.top_id)
         if uuid is not None:

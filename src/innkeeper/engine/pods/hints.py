@@ -21,8 +21,8 @@ BESIDE, APART = "same_host", "different_host"
 BESIDE_SERVER = "local_to_instance"
 """The hint of the Block Storage API that names the server that a volume should be near."""
 NAMED_MAX = 100
-"""The maximum number of resources that the hints of a create may name, because each of them is
-looked up."""
+"""The maximum number of resources that the hints of a create may name. It is limited because each
+resource is looked up."""
 NOWHERE = 0
 """A row id that no pod has."""
 
@@ -31,8 +31,8 @@ NOWHERE = 0
 class Hinted:
     """The resources that hints name, by the row ids of their pods.
 
-    ``homes`` has the pods of the resources that the new resource must be beside. ``places`` maps
-    the id of each resource that the new resource should be apart from to its pod.
+    ``homes`` has the pods of the resources that the new resource must be beside. ``places`` has the
+    pods of the resources that the new resource should be apart from, by the resources' ids.
     """
 
     homes: frozenset[int] = frozenset()
@@ -46,7 +46,7 @@ def key_of(body: Mapping[str, Json]) -> str | None:
 
 
 def group_of(body: Mapping[str, Json]) -> str | None:
-    """Return the id of the server group that a body names, also if the body has a list."""
+    """Return the id of the server group that a body names. A list of ids is accepted, too."""
     key = key_of(body)
     wanted = None if key is None else object_of(body[key]).get("group")
     if isinstance(wanted, list):

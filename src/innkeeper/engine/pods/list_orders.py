@@ -39,7 +39,8 @@ Sort = Sequence[tuple[str, bool]]
 """Pairs of a key, and whether its order is descending."""
 Comparable = tuple[int, Json]
 NULL, NUMBER, TEXT = range(3)
-"""The first part of a comparable value. Nulls come before numbers, and numbers before texts."""
+"""The first part of a comparable value, so that nulls come before numbers, and numbers before
+texts."""
 Rank = tuple[Comparable, ...]
 """The values by which a row is sorted, in a form that can be compared with the ranks of other rows.
 """
@@ -79,7 +80,7 @@ class ListOrder:
         return False
 
     def sort(self, rows: list[RankedRow]) -> None:
-        """Sort rows in place, by the last keys first, because Python's sort is stable."""
+        """Sort rows in place. The last keys are sorted first, because Python's sort is stable."""
         end = len(self.fields)
         for is_descending, keys in groupby(reversed(self.fields), key=itemgetter(1)):
             start = end - len(list(keys))

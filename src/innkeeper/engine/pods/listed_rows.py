@@ -1,4 +1,4 @@
-"""Read the rows of a pod's list. Fields that the door does not change stay undecoded text.
+"""Read the rows of a pod's list. Fields that the door need not change stay undecoded text.
 
 A page has up to a thousand rows with the same fields. The door learns the fields from the first
 page of a kind of list, and makes a decoder for the next pages. The decoder decodes a field only if
@@ -46,7 +46,7 @@ class DecodedPage(Protocol):
 
 
 class RowPart(Enum):
-    """How the door must treat a field of a row.
+    """How the door (gateway to pods) must treat a field of a row.
 
     The door may change ``TEXT`` and ``METADATA``, but never ``PLAIN``. A ``WHOLE`` field may have
     any value. It stays undecoded until the door knows whether to change it.
@@ -140,7 +140,7 @@ class RowLayout:
         return get if self.parts[name] is not RowPart.WHOLE else lambda row: _value(get(row))
 
     def brief(self, row: Json) -> dict[str, Json]:
-        """Return only the fields of a row that a list without details shows."""
+        """Return the fields of a row that a list without details shows."""
         found = {name: getattr(row, self.attributes.get(name, ""), UNSET) for name in BRIEF}
         return {name: each for name, each in found.items() if each is not UNSET}
 

@@ -68,7 +68,7 @@ class PodListQuestion:
     needs_details: bool = False
 
     def is_about(self, pod: Pod) -> bool:
-        """Return whether the list may have rows from a pod."""
+        """Return whether the list may contain rows of a pod."""
         return self.az_name in (None, pod.az_name)
 
     @property
@@ -212,8 +212,8 @@ class Lists:
             except Invalid as error:
                 if not has_told.is_set():
                     raise
-                # This is not the client's fault. The row that is the marker was deleted after the
-                # previous page.
+                # This is not the client's fault. The marker is the last row of the previous page,
+                # and was deleted since.
                 raise PodSilent("it refused the next page of its list") from error
             has_told.set()
             ranks: Sequence[Rank] = [()] * len(page.ids)

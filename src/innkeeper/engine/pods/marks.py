@@ -64,7 +64,8 @@ class Marks:
         told = decoded(answer).get("volume")
         if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
             raise PodSilent.of_status(answer.status)
-        # Some logins also see volumes of other projects. Such a volume was not taken over yet.
+        # Some logins also see volumes of other projects. If the owner is another project, the
+        # volume was not taken over yet.
         return [uuid] if told.get(OWNER) == session.project_id else []
 
 

@@ -50,7 +50,7 @@ class Plan:
 
     If only one pod is possible, ``must`` is its row id. This pod has volumes that the request
     names, the server group of the request, or a resource that the new resource must be beside. With
-    ``follows_group``, only the server group may require a pod.
+    ``follows_group``, only the server group can be the reason for ``must``.
     """
 
     request: DoorRequest

@@ -146,7 +146,10 @@ class Provisioning:
         return name
 
     async def image(self, pod: Pod, login: PodLogin, name: str, *, is_sure: bool = True) -> str:
-        """Return the id of the only image with this name, or else raise :class:`Conflict`."""
+        """Return the id of the image with this name in the pod.
+
+        Raises :class:`Conflict` if the pod has no image or several images with this name.
+        """
         key = (pod.uuid, login.project_name, "image", name)
         known = self._is_known(key)
         if known and is_sure:

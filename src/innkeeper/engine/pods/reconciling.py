@@ -33,7 +33,7 @@ lead to another cloud."""
 BY_ITSELF = frozenset({PodFault.LOST, PodFault.UNKNOWN, PodFault.AMOUNTS})
 """The kinds of faults that are usually repaired without an operator."""
 NOTES_KEPT = timedelta(days=7)
-"""The maximum time after which an accepted volume transfer may still be carried out in a pod."""
+"""The maximum time that a pod may take to carry out an accepted volume transfer."""
 
 
 class Reconciling:

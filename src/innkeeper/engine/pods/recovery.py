@@ -1,7 +1,7 @@
 """Find the outcome of creates, deletes and changes whose outcome is unknown.
 
 Always true: a create is forgotten only if its pod has answered twice, some time apart, that no
-resource has the create's mark. One answer is not enough. After a pause, a pod may answer this
+resource has the create's mark. One answer is not enough. A pod that was paused may answer this
 before it carries out a create that arrived during the pause. A resource is forgotten only if its
 pod answers that the resource does not exist.
 """

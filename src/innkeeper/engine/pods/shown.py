@@ -98,7 +98,7 @@ class DoorView:
         return self.change(value, depth + 1)
 
     def text(self, key: str, value: str) -> str:
-        """Return a text as the door shows it."""
+        """Return the text of a field as the door shows it."""
         if key.rpartition(":")[2] in PROJECTS:
             return self.project_id
         if key == "user_id" and self.user_id is not None:
@@ -108,7 +108,7 @@ class DoorView:
         return keypair_name(value) if key == "key_name" else value
 
     def link(self, link: Json) -> dict[str, str] | None:
-        """Return a link that leads to the door, or ``None`` if no resource is linked."""
+        """Return the link with the door's address, or ``None`` if it leads to no resource."""
         href, rel = (link.get("href"), link.get("rel")) if isinstance(link, Mapping) else (0, 0)
         path = _place(href)
         if path is None or not isinstance(rel, str):

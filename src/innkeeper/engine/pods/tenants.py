@@ -30,8 +30,8 @@ SERVICES = {SERVER: COMPUTE, VOLUME: BLOCK_STORAGE}
 UNLIMITED = {
     COMPUTE: (
         *("instances", "cores", "ram", "server_groups", "server_group_members"),
-        # The number of key pairs is lifted because all belong to the door's user. The number of
-        # metadata items is lifted because the mark is one more item.
+        # The quota of key pairs is lifted, because all key pairs belong to the door's user. The
+        # quota of metadata items is lifted, because the mark is one more item.
         *("key_pairs", "metadata_items"),
     ),
     BLOCK_STORAGE: ("volumes", "gigabytes"),

@@ -1,1 +1,1 @@
-"""Plans, boots, requests for servers, and polls between a zone and the zones around it."""
+"""How a zone works with the zones around it: plans, boots, forwarded requests and polls."""

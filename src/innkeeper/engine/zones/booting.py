@@ -91,7 +91,7 @@ class TreeBooter:
         return await self._decide(boot, progress)
 
     async def _delegate(self, boot: TreeBoot, wanted: list[int], progress: Progress) -> list[int]:
-        """If only one zone can have hosts, and it is a child, let this child build the servers.
+        """If only one child zone can have hosts, let this child build the servers, without a plan.
 
         Return the places in the request that the quota allows. If other zones can have hosts, do
         nothing.
@@ -376,7 +376,7 @@ class TreeBooter:
             return Booted(request.batch_id, tuple(ids[place] for place in sorted(progress.built)))
         await self._undo_all(progress)
         fresh = tuple(ServerId(self._parts.ids.uuid()) for _ in ids)
-        # A zone knows the requested place, or the request would have been refused before.
+        # Some zone knows the place, or else the request would have been refused before.
         failed = msgspec.structs.replace(request, server_ids=fresh, may_be_elsewhere=True)
         return await self._parts.engine.boot(failed)
 

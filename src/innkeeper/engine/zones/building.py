@@ -29,7 +29,7 @@ from innkeeper.engine.zones.tree_request import TreeBoot
 LOG = structlog.get_logger("innkeeper.zones")
 CREATE, UNDO = "/servers", "/zones/undo"
 ENTRIES_AT_ONCE = 250
-"""The maximum number of entries in one request. One commit of the child takes as many."""
+"""The maximum number of entries in one request. One commit of the child can take this number."""
 UNDONE_AT_ONCE = 1000
 BYTES_OF_ID = 256
 """The maximum number of bytes for each server in an answer, which has an id and a word."""
@@ -90,7 +90,7 @@ def begun(
     batch_min: int,
     now: datetime,
 ) -> ZoneServer:
-    """Return the row of a server. Write it before a child is asked to build the server."""
+    """Return the row of a server, which must be written before a child is asked to build it."""
     return ZoneServer(
         uuid=server_id,
         child_id=child.zone.id,

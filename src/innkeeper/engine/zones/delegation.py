@@ -1,8 +1,8 @@
-"""Delegate a request for servers to the only child zone that can serve it, without a plan.
+"""Delegate a request for servers, without a plan, to the only child zone that can serve it.
 
-Always true: the request is checked in this zone as for a plan, and its rows and quota usage are
-written before the child is asked. A zone with hosts of its own does not delegate, because it must
-compare its hosts with the offers of the child.
+Always true: this zone checks the request as for a plan, and writes the rows of the servers and
+their quota usage before the child is asked. A zone with hosts of its own does not delegate, because
+it must compare its hosts with the offers of the child.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def begin(
 ) -> Delegated | None:
     """Record the servers of a request. Return ``None`` if this zone has hosts of its own.
 
-    Raises the refusals of a boot in this zone. In both cases, nothing is written.
+    Raises the refusals of a boot in this zone. After ``None`` or a refusal, nothing was written.
     """
     if context.follower.table.host_count:
         return None

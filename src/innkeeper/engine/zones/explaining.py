@@ -73,7 +73,7 @@ class ZoneExplanation(msgspec.Struct, frozen=True):
 
 
 class ZoneBelow(msgspec.Struct, frozen=True):
-    """A child zone in an explanation. Only with the answer ``EXPLAINED``, it has an explanation.
+    """A child zone in an explanation. It has an ``explanation`` only if it answered ``EXPLAINED``.
 
     ``zone`` is the name that this zone's administrators gave to the child. A zone parent does not
     get this name, but only the name in the child's explanation.
@@ -180,8 +180,8 @@ def _is_deep(told: ZoneExplanation) -> bool:
 
 
 def _counted(child: ChildZone, name: str, server: ExplainedServer) -> ExplainedServer:
-    """Return a child's place, with its weight scaled for this zone, and with the child's name."""
-    # The offset is subtracted, because it belongs to the weights that zones send, of which the
-    # lowest wins.
+    """Return a place from a child, with its weight in this zone, and with the child's name."""
+    # The offset is subtracted, because it is meant for the weights of offers, of which the lowest
+    # wins.
     weight = child.weight_scale * server.weight - child.weight_offset
     return ExplainedServer(weight, server.item, (name, *server.zones)[:LEVELS_MAX])

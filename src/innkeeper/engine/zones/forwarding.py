@@ -88,7 +88,7 @@ class ServerRequests:
         sent = ZoneRequest(
             request.method,
             request.target,
-            # An administrator acts in the child as the owner of the server would.
+            # In the child, an administrator's request is sent in the name of the server's owner.
             _as_owner(request.caller, server),
             tree,
             tree.time_left_ms / 1000,
@@ -146,9 +146,9 @@ class ServerRequests:
     async def _note(
         self, server: ZoneServer, request: ClientRequest, action: Action | None, status: int
     ) -> None:
-        """Record a server that is gone or being deleted.
+        """Record that a server is gone or being deleted.
 
-        Check the amounts soon after a resize ended.
+        After the end of a resize, check its amounts soon.
         """
         engine, now, uuid = self._parts.engine, self._parts.clock(), server.uuid
         is_done, is_whole = status < HTTPStatus.BAD_REQUEST, request.part == ""

@@ -1,7 +1,7 @@
 """Ask child zones which servers they have for this zone.
 
-Always true: if one row of an answer is unusable, the whole answer is an error. In :func:`existing`,
-servers that were not asked for are ignored.
+Always true: if one row of an answer is unusable, the whole answer is an error. :func:`existing`
+ignores servers that it did not ask for.
 """
 
 from __future__ import annotations

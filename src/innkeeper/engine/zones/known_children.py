@@ -1,9 +1,9 @@
-"""The child zones that one process knows, and how the process contacts a child zone.
+"""A cache of the child zones in one process, and the first contact with a child zone.
 
-Always true: if another process changes a child zone, this process knows the change after
-``KNOWN_FOR_S``. A child counts as silent if its answer is malformed, or if its password cannot be
-decrypted. If a child did not answer a plan in time, the next plans leave it out until it answers a
-poll. So such a child delays only one plan.
+Always true: if another process changes a child zone, this process knows the change after at most
+``KNOWN_FOR_S`` seconds. A child counts as silent if its answer is malformed, or if its password
+cannot be decrypted. If a child did not answer a plan in time, the next plans leave it out until it
+answers a poll. So such a child delays only one plan.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class KnownChildren:
         self._refused_s: dict[str, float] = {}
 
     def beside(self) -> KnownChildren:
-        """Return the same child zones for another event loop."""
+        """Return an empty cache of the same child zones for another event loop."""
         return KnownChildren(self._engine, self._box, self._late.poll_interval_s, self._timer_s)
 
     async def every(self) -> list[KnownChild]:
@@ -90,7 +90,7 @@ class KnownChildren:
         before = self._forgotten
         found = await self._engine.read(lambda tx: load(tx, self._box))
         if before == self._forgotten:
-            # If ``forget`` was called meanwhile, a child may have changed since the read.
+            # If ``forget`` was called during the read, a child may have changed since.
             self._known, self._read_s = found, now_s
         return found
 

@@ -12,7 +12,7 @@ from innkeeper.clients.zone_wire import ZoneSilent
 
 LINK, LINKS = "href", frozenset({"links", "servers_links"})
 OF_USERS = frozenset({"metadata", "scheduler_hints", "extra_specs", "properties"})
-"""The parts of an answer whose keys are chosen by users. These parts have no links of zones."""
+"""The parts of an answer whose keys are chosen by users. Zones put no links into these parts."""
 DEPTH_MAX = 32
 VALUES_MAX = 1_000_000
 """The maximum number of values in an answer. A page of a thousand servers with as much metadata as

@@ -67,7 +67,7 @@ class ListQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ZonePage:
-    """A page of one child's list.
+    """The answer of one child: a page of its list.
 
     With ``is_partial``, servers may be missing, for example because a zone below the child did not
     answer. With ``is_cut``, the page has fewer servers than were asked for, although more may

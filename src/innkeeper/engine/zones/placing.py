@@ -1,10 +1,10 @@
 """Place servers for a zone parent that asks without a plan.
 
-A parent does so if no other zone can have hosts for them.
+A parent does so if only this zone can have hosts for the servers.
 
-Always true: as far as this zone knows, it builds at least the minimum number of servers of the
-request, or none. The id of a request is accepted only once, even if nothing is built. If this zone
-knows the id of a server already, it does not build the server again.
+Always true: this zone builds at least the request's minimum number of servers, or none, as far as
+the outcomes are known. The id of a request is accepted only once, even if nothing is built. If this
+zone knows the id of a server already, it does not build the server again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finish or undo boots of processes that died, and correct the rows of servers in child zones.
 
-Always true: a server is forgotten only after its child has answered that it has no such server. The
-servers of a boot batch that stay are decided only once, because rows are updated only if their
+Always true: a server is forgotten only after its child has answered that it has no such server. It
+is decided only once which servers of a boot batch stay, because rows are updated only if their
 states have not changed.
 
 May be false: that the process of a repaired batch has died. If this process continues late, it
@@ -111,7 +111,7 @@ class _Round:
 
     @property
     def dead_before(self) -> datetime:
-        """If a row has not changed since this moment, its request has ended or died."""
+        """Rows that last changed before this moment belong to requests that have ended or died."""
         return self.now - DEAD_FACTOR * self._longest
 
     @property
@@ -120,7 +120,7 @@ class _Round:
         return timedelta(seconds=zoning.zone_select_timeout_s + zoning.zone_request_timeout_s)
 
     async def undo(self) -> int:
-        """Ask children again to undo servers whose undoing is not finished."""
+        """Ask children again to undo servers that are not gone yet."""
         before = self.now - timedelta(seconds=self.tree.parts.zoning.zone_request_timeout_s)
         rows = await self._read(lambda tx: remote.undone(tx, before, AT_ONCE))
         return len(await self.booter.undo([each.uuid for each in rows])) if rows else 0
@@ -131,7 +131,7 @@ class _Round:
         batches = dict.fromkeys((each.batch_id, each.project_id) for each in rows)
         count = sum([await self._decide(*each) for each in batches])
         if self.later:
-            # These servers are looked at again, after other servers.
+            # In the next round, other servers come before these servers.
             later = partial(remote.look_later, uuids=self.later, now=self.now)
             await self.tree.parts.engine.write(later, len(self.later))
         return count

@@ -72,7 +72,7 @@ def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor |
 
     Raises :class:`Invalid` if the flavor is unusable, if a zone parent sends none, or if another
     caller sends one. This zone's own flavor with the same id must not be used instead, because the
-    parent has not counted it against its quota.
+    parent has counted the other flavor against its quota.
     """
     if told is None:
         if is_of_parent:
@@ -110,7 +110,10 @@ def begin(
 
 
 def end(tx: Tx, uuid: str, resize: ForwardedResize, now: datetime, *, is_accepted: bool) -> None:
-    """If the child accepts the resize, count the larger amounts, or else the amounts before it."""
+    """After the child's answer, count the larger amounts if the child accepted the resize.
+
+    Otherwise, count the amounts from before the resize.
+    """
     row = remote.get(tx, uuid)
     if row is None:
         return

@@ -1,7 +1,7 @@
 """Ask all child zones at once for hosts that they offer, with one deadline.
 
-Always true: if a child is dead, slow, looping or lying, the plan lacks only the offers of this
-child. Each child is asked only once, however many servers are wanted.
+Always true: if a child is dead, slow, looping or lying, the plan lacks only this child's offers.
+Each child is asked only once, however many servers are wanted.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class ParentRequests:
         own: Sequence[EntryBoot],
         below: Mapping[str, Sequence[EntryToBuild]],
     ) -> dict[str, str]:
-        """Build the servers of ``own`` entries on hosts here, and those of ``below`` in children.
+        """Build the servers of opened entries: ``own`` in this zone, ``below`` in children.
 
         Return the outcome for each id. Raises the errors of :meth:`build`.
         """
@@ -107,7 +107,7 @@ class ParentRequests:
             await self._parts.engine.write(lambda tx: admit(tx, False))
             return outcomes
         if written is None:
-            # The entries of the removed child are stale now. Go on with all others.
+            # The entries of the removed child are stale now. Build all others.
             return await self.build_opened(boot, ids, own, below)
         closed, begun = written
         builds = [self._build_below(boot, *each) for each in zip(parts, begun, strict=True)]
@@ -277,7 +277,7 @@ class ParentRequests:
 def _of_parent(
     tx: Tx, parent: ZoneParent, ids: Sequence[str], now: datetime
 ) -> tuple[list[ServerId], list[str], set[str]]:
-    """Return a parent's servers of ``ids`` in three parts: to undo here, to undo below, to keep.
+    """Return a parent's servers of ``ids`` in three lists: to undo here, to undo below, to keep.
 
     If the parent may no longer write, the servers of its decided boots are kept.
     """
@@ -314,7 +314,7 @@ def _admit(
 
 
 def own_entry(entry: EntryToBuild, place: Destination, expires_at: datetime) -> EntryBoot:
-    """Return the form of an entry in which the engine boots it on a host of this zone."""
+    """Return an entry in the form in which the engine boots it on a host of this zone."""
     return EntryBoot(
         server_id=ServerId(entry.server_id),
         name=entry.name,

@@ -69,8 +69,8 @@ class OwnPlan:
 class ZoneTree:
     """The child zones of this zone.
 
-    ``has_hosts`` tells whether this zone had hosts of its own at the last look. After a child was
-    removed during a request, it is also true, until the next plan.
+    ``has_hosts`` tells whether this zone had hosts of its own at the last look. If a child was
+    removed during a request, it is also true until the next plan.
     """
 
     def __init__(self, parts: ZoneParts) -> None:
@@ -126,7 +126,7 @@ class ZoneTree:
         return reached
 
     async def asked(self, hop: Hop | None) -> list[KnownChild]:
-        """Return the children that plans ask."""
+        """Return the children that a plan may ask."""
         if self.hops_left(hop) <= 0:
             return []
         found = await self.eligible_children()
@@ -209,8 +209,8 @@ class ZoneTree:
     async def plan(self, boot: TreeBoot, but: Collection[str] = ()) -> TreePlan:
         """Return the best offers of this zone and the zones below it, best first.
 
-        The children with the ids ``but`` are not asked. Raises the errors of a plan in this zone.
-        An unknown place is not an error if a child knows the place.
+        The children with the ids ``but`` are not asked. Raises the errors of a plan in this zone. A
+        place that only a child knows is not an error.
         """
         tree = self.below(boot.hop, self.parts.zoning.zone_select_timeout_s)
         within = await self.reach_of(boot.request)

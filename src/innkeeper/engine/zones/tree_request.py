@@ -1,4 +1,4 @@
-"""Requests for servers, and the bodies that zones send to their child zones for them."""
+"""Requests for servers, and the bodies of the requests that child zones get for them."""
 
 from __future__ import annotations
 
