@@ -386,5 +386,5 @@ def _alone(tx: Tx, executor: Executor, command: Command[object]) -> object:
 def _kind_of(answer: object) -> str:
     if isinstance(answer, Exception):
         return "refused"
-    assert isinstance(answer, Booted), "a boot ends in servers or in a refusal"
+    assert isinstance(answer, Booted), "the answer to a boot is Booted or an error"
     return "placed" if answer.fault is None else "no_valid_host"

@@ -103,8 +103,8 @@ WHOLE_HOSTS = Retry(
     # This is also the default for allocations. It is not a setting, because after this many
     # conflicts more attempts do not help.
     attempts_max=10,
-    answer="Other requests changed the same hosts each time that this one was tried. Nothing "
-    "was changed. Repeat the request.",
+    answer="Other requests kept changing the same hosts. This request has changed nothing. "
+    "Repeat the request.",
 )
 BINDINGS = Retry(
     errors=(Overtaken,),
@@ -137,8 +137,8 @@ VOLUMES = Retry(
     repeated="the choice of the pool and the claim, in a transaction of its own",
     where=("entrypoints/api/volumes", "entrypoints/api/compute/servers/devices.py"),
     attempts_max=10,
-    answer="Other requests changed the chosen pools each time that this one was tried. Nothing "
-    "was changed. Repeat the request.",
+    answer="Other requests kept changing the chosen pools. This request has changed nothing. "
+    "Repeat the request.",
 )
 ALL_ELSE = Retry(
     errors=(Overtaken, ConcurrentUpdate),
@@ -161,11 +161,11 @@ BUILD = Retry(
 )
 ZONES = Retry(
     errors=(EntryStale, Conflict),
-    happened="a zone did not build the servers that a plan has there, since the hosts were taken",
+    happened="a zone did not build the servers of a plan, since their hosts were taken",
     repeated="the plan, and the builds that were not made",
     where=("engine/zones/booting.py",),
     attempts_max=Setting("zone_boot_attempts_max", lambda it: it.zoning.zone_boot_attempts_max),
-    answer="as for a boot for which this zone has no host",
+    answer="the same as for a boot without a host in this zone",
 )
 PODS = Retry(
     errors=(PodRefused,),
@@ -259,15 +259,15 @@ POD_CHECK = Retry(
 )
 ORDER_LOOK = Retry(
     errors=(Refusal,),
-    happened="the database refused a look for orders that other processes wrote",
-    repeated="the look",
+    happened="the database refused a read of orders that other processes wrote",
+    repeated="the read",
     where=("engine/order_watch.py",),
     pauses_s=(2.0,),
     answer="none; the refusal is logged",
 )
 ELECTION = Retry(
     errors=(Refusal,),
-    happened="the database refused a look at the leader, or the leader's renewal of its term",
+    happened="the database refused a read of the leader's row, or the leader's renewal of its term",
     repeated="the step of the election",
     where=("engine/leader/election.py",),
     pauses_s=(1.0,),
@@ -306,7 +306,7 @@ WEBHOOK = Retry(
 START = Retry(
     errors=(Unreachable, Busy, Doubtful),
     happened="the database was unreachable when a service started",
-    repeated="the step of the start, after a check whether it is done already",
+    repeated="the step of the start, unless a check shows that it is done",
     where=("entrypoints/worker/database_wait.py",),
     within_s=Setting("database_wait_s", lambda it: it.storing.database_wait_s),
     pauses_s=(0.25, 0.5, 1.0, 2.0, 4.0, 5.0),

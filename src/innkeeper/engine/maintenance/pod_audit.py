@@ -49,13 +49,13 @@ UNKNOWN = _invariant(
     "unknown-in-pod",
     "a server or volume in a pod has a routing if it has the door's mark or belongs to a server of "
     "the door",
-    "Find out whose it is. Delete it in the pod, unless another door made it.",
-    "remembers the resource, if its project is known here",
+    "Find out who owns it. Delete it in the pod, unless another door made it.",
+    "records the resource, if its project is known here",
 )
 PROJECT = _invariant(
     "wrong-project-in-pod",
-    "a server or volume belongs to the project of its routing in its pod too",
-    "Give it to the right project in the pod, or delete the routing.",
+    "the project of a server or volume in its pod is the project of its routing",
+    "Move it to the right project in the pod, or delete the routing.",
     "gives the routing to the project that has the resource in the pod, if it is known here",
 )
 AMOUNTS = _invariant(

@@ -31,24 +31,24 @@ from innkeeper.systems.zones.audit import ROOM
 _invariant = partial(Invariant, ROOM)
 SILENT = _invariant(
     "silent-zone",
-    "an enabled child zone says which servers it has",
+    "an enabled child zone tells which servers it has",
     "Repair the connection, or disable the child zone.",
 )
 LOST_BELOW = _invariant(
     "lost-below",
-    "a child zone has the servers that this zone knows there",
+    "a child zone has the servers that this zone has recorded there",
     "Wait for the periodic repair.",
     "forgets the server, so that it does not count any more",
 )
 UNKNOWN_BELOW = _invariant(
     "unknown-below",
-    "this zone knows the servers that a child zone has for it",
-    "Find out whose server it is. Delete it in the child zone.",
-    "remembers the server, unless it may belong to a zone parent",
+    "this zone has recorded the servers that a child zone has for it",
+    "Find out who owns the server. Delete it in the child zone.",
+    "records the server, unless it may belong to a zone parent",
 )
 WRONG_BELOW = _invariant(
     "wrong-below",
-    "a server in a child zone counts with the amounts that it has there",
+    "a server in a child zone counts against the quota with the amounts that it has there",
     "Wait for the periodic repair.",
     "counts the amounts that the child zone reports",
 )
@@ -212,7 +212,7 @@ class ZoneAudit:
             return None
         if not is_dry:
             zone_servers.adopt(tx, child.zone.id, there, now)
-        return f"server {uuid} of project {there.project_id} is remembered"
+        return f"server {uuid} of project {there.project_id} is recorded"
 
     def _count(self, tx: Tx, uuid: str, now: datetime, *, is_dry: bool) -> str | None:
         row, (_, there) = remote.get(tx, uuid), self._told[uuid]

@@ -16,7 +16,7 @@ from innkeeper.domain.errors import Invalid
 KEY, OLD_KEY = "block_device_mapping_v2", "block_device_mapping"
 VOLUME, IMAGE, SNAPSHOT, LOCAL = "volume", "image", "snapshot", "local"
 SIZE_DIGITS_MAX = 12
-NO_SNAPSHOTS = "The door does not serve snapshots."
+NO_SNAPSHOTS = "This service does not serve snapshots."
 
 
 @dataclass(frozen=True, slots=True)

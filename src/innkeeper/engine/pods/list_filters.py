@@ -61,7 +61,7 @@ class ListFilters:
         """Raise :class:`Invalid` for a filter that has no meaning at the door."""
         for name, _ in filters:
             if name in INTERNAL[request.kind]:
-                raise Invalid(f"The door does not filter by {name}.")
+                raise Invalid(f"This service does not filter by {name}.")
 
     async def of_pod(
         self, pod: Pod, login: PodLogin, request: DoorRequest, filters: Filters

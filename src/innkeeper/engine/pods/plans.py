@@ -196,7 +196,7 @@ def _pod_request(
 ) -> PodRequest:
     zone = str(request.fields.get("availability_zone") or "") or None
     if zone is not None and ":" in zone:
-        raise Invalid("The door does not place servers on hosts. Name only an availability zone.")
+        raise Invalid("Servers cannot be placed on named hosts. Name only an availability zone.")
     group = bindings.group_of_specs(tx, specs, settings.podding.pod_affinity_keys)
     return PodRequest(request.caller.project_id, group, zone, amounts)
 

@@ -118,7 +118,9 @@ class Translating:
     ) -> Translated:
         for name in IMAGES_OF_PODS:
             if name in body:
-                raise Invalid(f"The door does not serve {name}: images are only made at the door.")
+                raise Invalid(
+                    f"The action {name} is not served. Its image would be in one pod only."
+                )
         # These actions add nothing, but they may change the amounts that count for the server.
         for name in ENDS_OF_RESIZES:
             if name in body:

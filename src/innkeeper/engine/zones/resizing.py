@@ -79,7 +79,7 @@ def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor |
             raise Invalid("A resize of a zone parent must come with the new flavor's definition.")
         return None
     if not is_of_parent:
-        raise Invalid("Only zone parents may send the key zone.")
+        raise Invalid("Only zone parents may send the key 'zone'.")
     try:
         flavor = _flavors(told)[FLAVOR]
     except (KeyError, msgspec.ValidationError, RecursionError) as error:
