@@ -33,10 +33,10 @@ VOLUMES_MAX = 64
 """The maximum number of volumes of one server that are looked at. A create cannot ask for more
 volumes."""
 NEWEST = 200
-"""To find the volumes of a deleted server, the door looks at this many newest volumes of the
+"""To find the volumes of a deleted server, this service looks at this many newest volumes of the
 project."""
 CLOCKS_APART = timedelta(minutes=5)
-"""The maximum time by which the clock of a pod may be behind the clock of the door."""
+"""The maximum time by which the clock of a pod may be behind the clock of this service."""
 
 
 class _Volume(msgspec.Struct):
@@ -91,7 +91,7 @@ class BootVolumes:
     async def _shown(
         self, expected: PodRouting, pod: Pod, server: Mapping[str, Json]
     ) -> list[ShownVolume]:
-        """Return the volumes of a server that the door does not know yet."""
+        """Return the volumes of a server that this service does not know yet."""
         told = server.get(ATTACHED)
         rows = told if isinstance(told, list) else []
         return await self._unknown(expected, pod, ids_of(rows)[:VOLUMES_MAX])
@@ -99,7 +99,7 @@ class BootVolumes:
     async def _unknown(
         self, expected: PodRouting, pod: Pod, uuids: Sequence[str]
     ) -> list[ShownVolume]:
-        """Return the volumes of ``uuids`` that the door does not know yet."""
+        """Return the volumes of ``uuids`` that this service does not know yet."""
 
         def look(tx: Tx) -> list[str]:
             return [each for each in uuids if not routings.known(tx, each, VOLUME)]
@@ -109,7 +109,7 @@ class BootVolumes:
         return [each for each in found if each is not None]
 
     async def _left(self, expected: PodRouting, pod: Pod) -> list[ShownVolume]:
-        """Return the volumes of a server that was deleted before the door knew its volumes.
+        """Return the volumes of a server that was deleted before this service knew its volumes.
 
         These are volumes of the project that have no mark, are attached to no other server, and are
         not older than the create.

@@ -24,7 +24,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import routings
 
 WITHIN = timedelta(hours=1)
-"""The time for which the door often looks at a resource that is being deleted or changed."""
+"""The time for which this service often looks at a resource that is being deleted or changed."""
 WITH_FLAVORS: Mapping[str, str] = {"openstack-api-version": "compute 2.47"}
 """The headers of a request for a server. Since this microversion, a server is shown with the
 amounts of its flavor."""

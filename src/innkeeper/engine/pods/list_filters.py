@@ -21,14 +21,14 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.volumes import types
 
 PAGE = 1000
-"""If the door applies a filter itself, it reads this many rows of a pod at once."""
+"""If this service applies a filter itself, it reads this many rows of a pod at once."""
 IMAGES = ("image", "image_ref")
 TYPES = ("volume_type", "volume_type_id")
 INTERNAL = {
     SERVER: frozenset({"instance_type_id", "kernel_id", "ramdisk_id", "launched_on"}),
     "volume": frozenset({"encryption_key_id"}),
 }
-"""Filters by fields that pods know, but the door neither knows nor shows."""
+"""Filters by fields that pods know, but this service neither knows nor shows."""
 
 Filters = Sequence[tuple[str, str]]
 ValueOf = Callable[[str], Json]
@@ -40,13 +40,16 @@ and its home: the pod, the project and a few more facts of the resource."""
 
 @dataclass(frozen=True, slots=True)
 class PodFilters:
-    """The filters that are ``sent`` to a pod, and those that the door itself applies (``here``)."""
+    """The filters of a list for one pod.
+
+    Those ``sent`` are applied by the pod. Those in ``here`` are applied by this service.
+    """
 
     sent: Filters
     here: Sequence[Accepts] = ()
 
     def accept(self, value_of: ValueOf, home: PodHome) -> bool:
-        """Return whether a row passes the filters that the door itself applies."""
+        """Return whether a row passes the filters that this service itself applies."""
         return not self.here or all(accepts(value_of, home) for accepts in self.here)
 
 
@@ -58,7 +61,7 @@ class ListFilters:
         self._provisioning = provisioning
 
     def check(self, request: DoorRequest, filters: Filters) -> None:
-        """Raise :class:`Invalid` for a filter that has no meaning at the door."""
+        """Raise :class:`Invalid` for a filter that has no meaning in this service."""
         for name, _ in filters:
             if name in INTERNAL[request.kind]:
                 raise Invalid(f"This service does not filter by {name}.")
@@ -72,7 +75,7 @@ class ListFilters:
         here: list[Accepts] = []
         for name, value in filters:
             if name == "user_id":
-                # In a pod, all resources belong to the door's user.
+                # In a pod, all resources belong to this service's user.
                 here.append(_of_user(value))
             elif name == "key_name" and is_server:
                 here.append(_with_key(value))
@@ -95,7 +98,7 @@ class ListFilters:
     async def _image(
         self, pod: Pod, login: PodLogin, request: DoorRequest, value: str
     ) -> str | None:
-        """Return the id of an image in a pod, or ``None`` if the door or the pod lacks it."""
+        """Return the id of an image in a pod, or ``None`` if this service or the pod lacks it."""
         try:
             _, name = await self._clouds.engine.read(
                 lambda tx: plans.image_of(tx, value, request.caller)

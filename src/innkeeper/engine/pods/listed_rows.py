@@ -46,10 +46,10 @@ class DecodedPage(Protocol):
 
 
 class RowPart(Enum):
-    """How the door (gateway to pods) must treat a field of a row.
+    """How this service (a gateway to pods) must treat a field of a row.
 
-    The door may change ``TEXT`` and ``METADATA``, but never ``PLAIN``. A ``WHOLE`` field may have
-    any value. It stays undecoded until the door knows whether to change it.
+    This service may change ``TEXT`` and ``METADATA``, but never ``PLAIN``. A ``WHOLE`` field may
+    have any value. It stays undecoded until this service knows whether to change it.
     """
 
     ID = auto()
@@ -76,8 +76,8 @@ class RowLayout:
 
     Some rows may lack the ``optional`` fields. ``attributes`` maps the names of fields to
     attributes of the decoded rows. Only administrators see the fields ``of_hosts``. Only the fields
-    ``changing`` may be changed. The ``unnamed`` fields are in all rows. The door has no rule for
-    their names, but may change parts of their values.
+    ``changing`` may be changed. The ``unnamed`` fields are in all rows. This service has no rule
+    for their names, but may change parts of their values.
     """
 
     parts: Mapping[str, RowPart]
@@ -221,7 +221,7 @@ def _is_row(row: object) -> bool:
 
 
 def _part(name: str, value: Json) -> RowPart:
-    """Return how the door must treat a field with this name and value."""
+    """Return how this service must treat a field with this name and value."""
     is_text = value is None or isinstance(value, str)
     if name == ID:
         return RowPart.ID
@@ -235,7 +235,7 @@ def _part(name: str, value: Json) -> RowPart:
 
 
 def is_named(name: str) -> bool:
-    """Return whether the door has a rule for fields with this name."""
+    """Return whether this service has a rule for fields with this name."""
     has_text = name in TEXTS or name in ZONES or name.rpartition(":")[2] in PROJECTS
     return has_text or name in WHOLE or name in HIDDEN
 

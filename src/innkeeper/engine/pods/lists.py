@@ -38,7 +38,7 @@ from innkeeper.systems.pods import pods, routings
 LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 PAGES_MAX = 200
-"""The maximum number of pages that are read from a pod for one page of the door."""
+"""The maximum number of pages that are read from a pod for one page of this service."""
 INVALID = "A parameter of the list is invalid."
 Homes = Sequence[tuple[PodHome, Sequence[str]]]
 """Pairs of a home (the pod, project and a few more facts of resources) and the ids of its
@@ -51,7 +51,7 @@ class PodListQuestion:
 
     ``project_id`` is ``None`` for a list of all projects. With ``is_brief``, rows only have an id,
     a name and links. With ``is_alone``, all rows come from a single pod. With ``needs_admin``, pods
-    apply one of the filters only for administrators. With ``needs_details``, the door applies a
+    apply one of the filters only for administrators. With ``needs_details``, this service applies a
     filter that reads details.
     """
 
@@ -251,10 +251,10 @@ class Lists:
         places: Sequence[int],
         filters: PodFilters,
     ) -> Sequence[int]:
-        """Change rows into rows of the door. Return the indexes of the rows to show.
+        """Change rows into rows of this service. Return the indexes of the rows to show.
 
-        A row is shown if the door has recorded its resource in this pod, and if it passes the
-        filters that the door itself applies.
+        A row is shown if this service has recorded its resource in this pod, and if it passes the
+        filters that this service itself applies.
         """
         request, ids = question.request, _at(page.ids, places)
         homes = await self._clouds.engine.read(lambda tx: routings.homes(tx, request.kind, ids))

@@ -240,7 +240,7 @@ def type_of(tx: Tx, caller: DoorCaller, name: str) -> VolumeType:
 
 
 def image_of(tx: Tx, ref: object, caller: DoorCaller) -> tuple[str | None, str | None]:
-    """Return the id and the name of an image at the door."""
+    """Return the id and the name of an image in this service."""
     if not ref:
         return None, None
     uuid = canonical_uuid(str(ref).rpartition("/")[2])

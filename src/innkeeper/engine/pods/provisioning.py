@@ -28,8 +28,8 @@ from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, COMPUTE, Tenants, decoded
 
 KNOWN_FOR = timedelta(minutes=5)
-"""The time for which the door assumes that a pod still has an object. A refused create ends this
-time at once."""
+"""The time for which this service assumes that a pod still has an object. A refused create ends
+this time at once."""
 KNOWN_MAX = 10_000
 REFUSALS = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 """Statuses with which a pod refuses to make an object. Another pod may agree to make it."""
@@ -133,7 +133,7 @@ class Provisioning:
         name = f"{keypair.name}-{sha256(text.encode()).hexdigest()[:DIGEST_CHARS]}"
         key = (pod.uuid, "keypair", name)
         if not (is_sure and self._is_known(key)):
-            # In a pod, all key pairs belong to the door's user, whatever the project.
+            # In a pod, all key pairs belong to this service's user, whatever the project.
             wanted = {"name": name, "type": keypair.key_type, "public_key": keypair.public_key}
             is_new = bool({".", "@"} & set(name))
             headers = {"openstack-api-version": NEW_KEY_VERSION if is_new else KEY_VERSION}
@@ -241,7 +241,7 @@ def _demand(answer: PodAnswer, what: str, *fine: HTTPStatus) -> None:
 
 
 def keypair_name(name: str) -> str:
-    """Return the name that a key pair of a pod has at the door."""
+    """Return the name that a key pair of a pod has in this service."""
     found = _OWN_KEY.fullmatch(name)
     return name if found is None else found[1]
 

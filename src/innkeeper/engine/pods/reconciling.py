@@ -37,7 +37,7 @@ NOTES_KEPT = timedelta(days=7)
 
 
 class Reconciling:
-    """The periodic comparison of a door's pods with its routings."""
+    """The periodic comparison of the pods with their routings."""
 
     def __init__(self, clouds: PodClouds) -> None:
         self._clouds = clouds

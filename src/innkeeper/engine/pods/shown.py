@@ -28,8 +28,8 @@ ZONES = frozenset({"OS-EXT-AZ:availability_zone", "availability_zone"})
 """``PROJECTS``, ``TEXTS`` and ``ZONES`` have the names of fields that :meth:`DoorView.text`
 changes."""
 HIDDEN = frozenset({"destination_project_id"})
-"""The names of fields that are always shown as null, because they have the id of a project that the
-door does not know."""
+"""The names of fields that are always shown as null, because they have the id of a pod's project
+that this service does not know."""
 HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "host_status")
 WHOLE = frozenset({"links", "metadata", "image", "server_groups"})
 """The names of fields with objects or lists that :meth:`DoorView.field` changes."""
@@ -65,9 +65,9 @@ class DoorView:
         )
 
     def change(self, told: Json, depth: int = 0) -> Json:
-        """Return a body as the door shows it.
+        """Return a body as this service shows it to clients.
 
-        Raises :class:`PodSilent` for a deeply nested body.
+        Raises :class:`PodSilent` if the body is nested too deeply.
         """
         if depth > DEPTH_MAX:
             raise PodSilent(TOO_DEEP, may_have_arrived=True)
@@ -82,7 +82,7 @@ class DoorView:
         }
 
     def field(self, key: str, value: Json, depth: int = 0) -> Json:
-        """Return the value of a field as the door shows it."""
+        """Return the value of a field as this service shows it."""
         if key == "metadata" and isinstance(value, dict):
             return {name: each for name, each in value.items() if name != MARK}
         if key in HIDDEN:
@@ -98,7 +98,7 @@ class DoorView:
         return self.change(value, depth + 1)
 
     def text(self, key: str, value: str) -> str:
-        """Return the text of a field as the door shows it."""
+        """Return the text of a field as this service shows it."""
         if key.rpartition(":")[2] in PROJECTS:
             return self.project_id
         if key == "user_id" and self.user_id is not None:
@@ -108,7 +108,7 @@ class DoorView:
         return keypair_name(value) if key == "key_name" else value
 
     def link(self, link: Json) -> dict[str, str] | None:
-        """Return the link with the door's address, or ``None`` if it leads to no resource."""
+        """Return the link with this service's address, or ``None`` if it leads to no resource."""
         href, rel = (link.get("href"), link.get("rel")) if isinstance(link, Mapping) else (0, 0)
         path = _place(href)
         if path is None or not isinstance(rel, str):

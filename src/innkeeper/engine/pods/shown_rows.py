@@ -48,8 +48,8 @@ WORDS = (
     *(f'{each}"' for each in {*PROJECTS, *TEXTS, *ZONES, *HIDDEN, *WHOLE}),
     *(f'"{each}' for each in HOSTS),
 )
-"""If a JSON text has none of these words, it has no field that the door may change. A backslash is
-one of the words, because names of fields can be written with escapes."""
+"""If a JSON text has none of these words, it has no field that this service may change. A backslash
+is one of the words, because names of fields can be written with escapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class RowView:
             column.change(told, partial(self._shown, name))
 
     def _shown(self, name: str, told: bytes) -> Raw:
-        """Return the value of a field as the door shows it."""
+        """Return the value of a field as this service shows it."""
         try:
             return Raw(msgspec.json.encode(self.view.field(name, msgspec.json.decode(told))))
         except RecursionError as error:
@@ -186,7 +186,7 @@ def _joined(rows: Iterable[Row], attributes: Sequence[str]) -> Iterable[bytes]:
 
 
 def _may_change(told: Iterable[bytes]) -> bool:
-    """Return whether one of these values may have a part that the door changes, or is too deep."""
+    """Return whether one of these values may have a part to change, or may be nested too deeply."""
     if any(each.count(b"{") + each.count(b"[") >= DEPTH_MAX for each in told):
         return True
     # The search in one joined string takes a fifth of the time. No word contains a line end.

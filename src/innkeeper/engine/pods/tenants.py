@@ -30,14 +30,14 @@ SERVICES = {SERVER: COMPUTE, VOLUME: BLOCK_STORAGE}
 UNLIMITED = {
     COMPUTE: (
         *("instances", "cores", "ram", "server_groups", "server_group_members"),
-        # The quota of key pairs is lifted, because all key pairs belong to the door's user. The
+        # The quota of key pairs is lifted, because all key pairs belong to this service's user. The
         # quota of metadata items is lifted, because the mark is one more item.
         *("key_pairs", "metadata_items"),
     ),
     BLOCK_STORAGE: ("volumes", "gigabytes"),
 }
-"""The quotas that are lifted for a project in a pod, because the door counts them itself. The key
-is the service type."""
+"""The quotas that are lifted for a project in a pod, because this service counts them itself. The
+key is the service type."""
 
 
 class Tenants:
@@ -95,7 +95,7 @@ class Tenants:
         self._ready.add(key)
 
     async def _make(self, own: PodLogin, name: str) -> None:
-        """Create a project in a pod, and give the door's user a role on the project."""
+        """Create a project in a pod, and give this service's user a role on the project."""
         timeout_s = self._clouds.podding.pod_request_timeout_s
         session = await self._clouds.client.session(own, timeout_s)
         wanted = {"name": name, "domain_id": session.domain_id or "default"}
@@ -150,7 +150,7 @@ def id_of_named(answer: PodAnswer, kind: str, name: str) -> str:
     """Return the id of the project or role with this name, from an answer to a create or a list.
 
     Raises :class:`PodSilent` if no row has this name. The name is compared, because a pod may
-    ignore the filter of a list. Without this, a project of the door might get another project's
+    ignore the filter of a list. Without this, a project of this service might get another project's
     resources.
     """
     told = decoded(answer)

@@ -45,7 +45,7 @@ class Translated:
     """A body for a pod.
 
     If the action may change the amounts of the resource, ``changing`` is the resource's routing.
-    For a rebuild, ``image_id`` is the new image's id at the door.
+    For a rebuild, ``image_id`` is the new image's id in this service.
     """
 
     body: Json
@@ -96,8 +96,8 @@ class Translating:
         """Return the body of a request, translated for the pod.
 
         Raises :class:`Invalid`, :class:`QuotaExceeded`, :class:`Conflict` and :class:`PodSilent`.
-        Raises :class:`NotFound` for a metadata item that is the door's mark, because users do not
-        see it.
+        Raises :class:`NotFound` for a metadata item that is this service's mark, because users do
+        not see it.
         """
         body, path = request.body, request.target.partition("?")[0]
         if path.endswith(f"/metadata/{MARK}"):
@@ -200,7 +200,7 @@ class Translating:
         return Translated(action.with_arguments(rescue_image_ref=there))
 
     async def _image(self, action: _Action, field: str) -> tuple[str | None, str]:
-        """Return the id of an image at the door, and its id in the pod."""
+        """Return the id of an image in this service, and its id in the pod."""
         caller, ref = action.request.caller, action.arguments[field]
         image_id, name = await self._clouds.engine.read(lambda tx: plans.image_of(tx, ref, caller))
         return image_id, await self._provisioning.image(action.pod, action.login, name or "")
@@ -252,10 +252,10 @@ def _with_mark(method: str, path: str, body: Mapping[str, Json], routing: PodRou
 
 
 def _marked(fields: Mapping[str, Json], routing: PodRouting) -> Mapping[str, Json]:
-    """Return the fields. If they have metadata, add the door's mark to it."""
+    """Return the fields. If they have metadata, add this service's mark to it."""
     metadata = fields.get("metadata")
     if not isinstance(metadata, dict):
         return fields
-    # The mark of the create is not stored any more. But any mark tells that the resource is the
-    # door's.
+    # The mark of the create is not stored any more. But any mark tells that the resource is this
+    # service's.
     return {**fields, "metadata": {**metadata, MARK: routing.top_id}}

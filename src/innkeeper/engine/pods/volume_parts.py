@@ -261,7 +261,7 @@ def _view(request: DoorRequest, routing: PodRouting, pod: Pod) -> DoorView:
 
 
 def _place(target: str) -> str:
-    """Return the path of the part itself, without a subpath or query."""
+    """Return the path of the attachment or transfer itself, without a subpath or query."""
     parts: Sequence[str] = target.partition("?")[0].split("/")
     return "/".join(parts[:3])
 
