@@ -85,7 +85,10 @@ class Write(Command[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class WriteTogether(Command[T_co], Generic[T, T_co]):
-    """Run ``work`` once, for the items of all commands of the batch that share ``work``."""
+    """Run ``work`` once for all commands of the batch that have the same ``work``.
+
+    It gets the items of all these commands.
+    """
 
     work: Together[T, T_co]
     item: T
@@ -172,9 +175,10 @@ class Decide(Command[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class DecideTogether(Command[T_co], Generic[T, T_co]):
-    """Run ``work`` once, for the items of all commands of the batch that share ``work``.
+    """Run ``work`` once for all commands of the batch that have the same ``work``.
 
-    The time of the decision context is the latest ``now`` of these commands.
+    It gets the items of all these commands. The time of the decision context is the latest ``now``
+    of these commands.
     """
 
     work: DecidingTogether[T, T_co]

@@ -101,7 +101,7 @@ class Engine:
         return await self._readers.run(work)
 
     async def read_together(self, work: ReadTogether[T, R], item: T) -> R:
-        """Run ``work`` like :meth:`read`, but once for the items of all waiting calls.
+        """Run ``work`` like :meth:`read`, but once for all waiting calls, with all their items.
 
         Returns the answer to ``item``, or raises its refusal.
         """
@@ -122,7 +122,7 @@ class Engine:
     async def write_together(
         self, work: Together[T, R], item: T, lines: int = 1, kind: str = ALLOCATIONS
     ) -> R:
-        """Run ``work`` in the next group commit, once for the items of all calls that share it.
+        """Run ``work`` in the next group commit, once for all calls with the same ``work``.
 
         Returns the answer to ``item``, or raises its refusal. ``kind`` is for metrics.
         """
@@ -171,7 +171,7 @@ class Engine:
         return await self.writer.submit(Decide(work, now, lines=lines))
 
     async def decide_together(self, work: DecidingTogether[T, R], item: T, now: datetime) -> R:
-        """Run ``work`` like :meth:`decide`, but once for the items of all calls that share it."""
+        """Run ``work`` like :meth:`decide`, but once for all calls with the same ``work``."""
         return await self.writer.submit(DecideTogether(work, item, now))
 
     async def plan(self, work: Deciding[T], now: datetime) -> T:

@@ -14,7 +14,7 @@ from typing import TypeVar
 Service = TypeVar("Service")
 
 RARE_POLLS_S = 60.0
-"""If services are polled less often than this, late services are not left out. With such rare
+"""The longest time between two polls with which late services are left out of requests. With rarer
 polls, a service that was late once would be left out for too long."""
 LATE_SHARE = 0.5
 """A service becomes late only if it had at least this share of the usual timeout to answer."""
@@ -37,9 +37,10 @@ class Lateness:
             self._since[uuid] = now
 
     def is_late(self, uuid: str, last_seen_at: datetime | None) -> bool:
-        """Return whether the service failed a request, and has not answered a poll since then.
+        """Return whether the service missed a request, and has not answered a poll since then.
 
-        ``last_seen_at`` is when the service last answered a poll.
+        A service misses a request if it does not answer in time. ``last_seen_at`` is the time of
+        its last answer to a poll.
         """
         since = self._since.get(uuid)
         return since is not None and (last_seen_at is None or last_seen_at <= since)

@@ -3,9 +3,9 @@
 Always true: the leader renews its term through its own writer thread. So another process replaces a
 leader whose writer is stuck, or whose database connection is lost. The old leader follows the new
 leader once it sees the new leader's row. Clocks of different machines are not compared. The
-leader's row has a beat, a number that each renewal changes. If a process has seen the same beat in
-``LOOKS_MAX`` further looks, it takes over. Until then it follows the old leader, because a slow
-database may only have delayed the renewal.
+leader's row has a beat, a number that each renewal changes. If a process sees the same beat again
+``LOOKS_MAX`` times, it takes over. Until then it follows the old leader, because a slow database
+may only have delayed the renewal.
 
 May be false: that only one process believes that it leads. If a leader was suspended and resumes,
 two processes may believe this for about a second. Both may then write, because safety does not
@@ -32,8 +32,8 @@ LOG = structlog.get_logger("innkeeper.leader")
 PERIOD_S = 1.0
 """The leader renews its term once per period, and the others look once per period."""
 LOOKS_MAX = 3
-"""The leader counts as dead if its beat (the number that each renewal changes) was the same in this
-many further looks."""
+"""The leader counts as dead after this many further looks at the same beat. The beat is the number
+that each renewal changes."""
 WRITE_WITHIN_S = 5.0
 RESIGN_WITHIN_S = 2.0
 """When a process stops, it waits this long for a step in progress, and then this long for the write

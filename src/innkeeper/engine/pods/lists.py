@@ -38,7 +38,7 @@ from innkeeper.systems.pods import pods, routings
 LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 PAGES_MAX = 200
-"""The maximum number of pages that are read from a pod for one page of this service."""
+"""The maximum number of pages that are read from a pod for one page of a client's list."""
 INVALID = "A parameter of the list is invalid."
 Homes = Sequence[tuple[PodHome, Sequence[str]]]
 """Pairs of a home (the pod, project and a few more facts of resources) and the ids of its

@@ -280,7 +280,7 @@ def _home(tx: Tx, caller: DoorCaller, uuids: Sequence[str], hinted: Hinted) -> i
 
 
 def volume_of(tx: Tx, caller: DoorCaller, uuid: str) -> PodRouting:
-    """Return the routing of a volume of the caller's project. Raises :class:`Invalid`."""
+    """Return the routing of a volume. Raises :class:`Invalid` if the caller has no such volume."""
     try:
         found = routings.place_of(tx, str(uuid), VOLUME)
     except NotFound as error:

@@ -55,7 +55,7 @@ class Provisioning:
         self.made = 0
 
     def forget(self, pod: Pod) -> None:
-        """Forget which objects a pod has, because it refused a create."""
+        """Forget which objects a pod has, because the pod has refused a create."""
         for key in [each for each in self._known if each[0] == pod.uuid]:
             del self._known[key]
 

@@ -32,7 +32,7 @@ ENTRIES_AT_ONCE = 250
 """The maximum number of entries in one request. One commit of the child can take this number."""
 UNDONE_AT_ONCE = 1000
 BYTES_OF_ID = 256
-"""The maximum number of bytes for each server in an answer, which has an id and a word."""
+"""An answer has an id and a word for each server. Both together have at most this many bytes."""
 
 
 class Outcome:

@@ -116,7 +116,10 @@ class ServerRequests:
         return answer
 
     async def _with_groups(self, server: ZoneServer, answer: ZoneAnswer) -> ZoneAnswer:
-        """Return an answer. If it shows server groups, replace them by the group in this zone."""
+        """Return an answer.
+
+        If it shows server groups, show the server's group in this zone instead.
+        """
         if GROUPS.encode() not in answer.body:
             return answer
         told = msgspec.json.decode(answer.body)
@@ -130,9 +133,9 @@ class ServerRequests:
     async def _begun(
         self, server: ZoneServer, caller: RequestContext, action: Action | None
     ) -> ForwardedResize | None:
-        """Count a resize before the child is asked.
+        """Count a resize against the quota before the child is asked.
 
-        Return ``None`` if the action is not a resize.
+        Return ``None`` for other actions.
         """
         if action is None or action[0] != resizing.RESIZE:
             return None

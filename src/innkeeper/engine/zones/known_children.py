@@ -99,7 +99,7 @@ class KnownChildren:
         self._late.note(child.uuid, now)
 
     def is_late(self, child: ChildZone) -> bool:
-        """Return whether this child failed a plan, and has not answered a poll since then."""
+        """Return whether this child missed a plan, and has not answered a poll since then."""
         return self._late.is_late(child.uuid, child.state.last_seen_at)
 
     def note_refusal(self, child: ChildZone) -> None:

@@ -91,7 +91,7 @@ def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor |
 def begin(
     tx: Tx, server: ZoneServer, resize: _Wanted, caller: RequestContext, default: Limits
 ) -> ForwardedResize:
-    """Count the larger amounts before the child is asked. Return the resize for the child.
+    """Count the larger amounts against the quota. Return the resize to send to the child.
 
     Raises :class:`Invalid` if the project cannot use the flavor, and :class:`QuotaExceeded`.
     """
@@ -110,7 +110,7 @@ def begin(
 
 
 def end(tx: Tx, uuid: str, resize: ForwardedResize, now: datetime, *, is_accepted: bool) -> None:
-    """After the child's answer, count the larger amounts if the child accepted the resize.
+    """Count the larger amounts against the quota if the child has accepted the resize.
 
     Otherwise, count the amounts from before the resize.
     """
