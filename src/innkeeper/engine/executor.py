@@ -29,7 +29,7 @@ class Executor(Protocol):
         """Boot the servers of a zone parent's request. Return an outcome for each server."""
 
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
-        """Return the outcome of a request that an earlier commit has written, or else ``None``."""
+        """Return the outcome of a request if an earlier commit has booted it, or else ``None``."""
 
     def explain(self, tx: Tx, question: Question) -> Explained:
         """Decide without writing, and explain the decision."""

@@ -66,7 +66,7 @@ class SearchThread:
     async def find(
         self, query: CandidateQuery, render: Callable[[FoundCandidates], T]
     ) -> tuple[FoundCandidates, T]:
-        """Search, and ``render`` the result in the search thread, because a result may be long."""
+        """Search and ``render`` in the search thread, because rendering can take long."""
         if self._is_stopping:
             raise Unavailable("The service is stopping.")
         if self._waiting >= WAITING_MAX:

@@ -12,7 +12,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SOCKET_PATH_MAX = 107
 """The maximum length of the path of a Unix socket, in bytes. Source: ``unix(7)``."""
 ID_CHARS = 12
-"""The number of characters in the file name of a socket. They are the last characters of the
+"""The number of characters in the file name of a socket. These are the last characters of the
 process's random id, because the first characters encode a time."""
 SUFFIX = ".sock"
 

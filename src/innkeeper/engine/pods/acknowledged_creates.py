@@ -115,7 +115,7 @@ class AcknowledgedCreates:
     def follow(self, project_id: str, work: Coroutine[None, None, None]) -> None:
         """Run ``work``, which finishes a delete after its answer.
 
-        If it fails, a periodic task does it.
+        If ``work`` fails, a periodic task finishes the delete.
         """
         task = self._start(project_id, work)
         self._following.add(task)
@@ -205,7 +205,7 @@ class AcknowledgedCreates:
             LOG.error("pod_ids_not_unique", pod=pod.pod_name)
 
     async def _look(self, begun: PodRouting, pod: Pod) -> None:
-        """Look for what a pod has made for a create, and record it if it is complete."""
+        """Look for what a pod has made for a create. If everything was made, record it."""
         try:
             found = await self._find(begun, pod)
             if len(found) >= (begun.number or 1):

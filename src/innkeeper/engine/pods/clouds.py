@@ -96,7 +96,7 @@ class PodClouds:
     async def own_login(self, pod: Pod) -> PodLogin:
         """Return the login of this service at a pod.
 
-        Raises :class:`PodSilent` if there is no login, so that the work on other pods goes on.
+        Raises :class:`PodSilent` if there is no login, as for a pod that does not answer.
         """
         try:
             return await self.login(pod.uuid)

@@ -22,7 +22,7 @@ from innkeeper.store import periodic
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """The parts of a door, for use in one event loop."""
+    """The parts of a door (a gateway to pods), for use in one event loop."""
 
     clouds: PodClouds
     settings: Settings
@@ -61,7 +61,7 @@ def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
 
 
 class DoorUpkeep:
-    """The periodic work of a door, as the worker threads call it."""
+    """The periodic work of a door (a gateway to pods), as the worker threads call it."""
 
     def __init__(self, door: Door) -> None:
         self._door = door

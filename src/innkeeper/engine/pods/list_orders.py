@@ -33,7 +33,8 @@ SORTS = {
         "id": "id",
     },
 }
-"""The keys by which lists can be sorted, each with the field of answers that has its value."""
+"""The keys by which lists can be sorted. Each key is mapped to the field that has its value in
+answers."""
 
 Sort = Sequence[tuple[str, bool]]
 """Pairs of a key, and whether its order is descending."""
@@ -51,7 +52,10 @@ empty."""
 
 @dataclass(frozen=True, slots=True)
 class ListOrder:
-    """Compares the rows of a list. ``fields`` is like a :data:`Sort`, with fields of answers."""
+    """Compares the rows of a list.
+
+    ``fields`` has pairs of a field in answers, and whether its order is descending.
+    """
 
     fields: Sort
 

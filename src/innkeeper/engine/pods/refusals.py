@@ -19,7 +19,7 @@ Refusals = Sequence[tuple[Pod, PodRefused]]
 def without_pod(refusals: Refusals, error: NoPod, *, is_admin: bool) -> DoorAnswer | Conflict:
     """Return the client's answer if no pod is left to ask.
 
-    It has the first pod's refusal, or the reasons of all pods for an administrator.
+    The answer is the first pod's refusal. For administrators, it has the reasons of all pods.
     """
     if not refusals:
         message = error.message_for_administrators if is_admin else error.message

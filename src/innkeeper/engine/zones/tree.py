@@ -70,7 +70,7 @@ class ZoneTree:
     """The child zones of this zone.
 
     ``has_hosts`` tells whether this zone had hosts of its own at the last look. If a child was
-    removed during a request, it is also true until the next plan.
+    removed during a request, ``has_hosts`` is also true until the next plan.
     """
 
     def __init__(self, parts: ZoneParts) -> None:
