@@ -38,7 +38,7 @@ def _name(pool: PoolFacts) -> str:
 
 
 async def pools(call: Call) -> Answer:
-    """List the pools that volumes can be on, with their capacity if the query asks for it."""
+    """List the pools for volumes, with their capacity if the query asks for it."""
     has_detail = calling.flag("detail", call.last("detail", "false"))
     wanted = call.last("volume_type")
     class_wanted = None
@@ -77,7 +77,7 @@ def _capabilities(pool: PoolFacts) -> dict[str, Any]:
 
 
 async def capabilities(call: Call) -> Answer:
-    """Show what the back end of a pool can do. The path names a host, a pool, or both."""
+    """Show the capabilities of a pool's back end. The path names a host, a pool, or both."""
     named = call.params["host"]
     for pool in await _pools(call):
         if named in (pool.host, pool.name, _back_end(pool), _name(pool)):
@@ -100,7 +100,7 @@ def _back_end_facts(pool: PoolFacts) -> dict[str, Any]:
 
 
 async def services(call: Call) -> Answer:
-    """List the services behind volumes: one scheduler, and one volume service for each pool."""
+    """List the volume services: one scheduler, and one service for each pool."""
     binary, host = call.last("binary"), call.last("host")
     default = call.site.settings.scheduling.default_availability_zone
     shown = [
@@ -136,7 +136,7 @@ def _service(binary: str, host: str, zone: str, *, is_up: bool) -> dict[str, Any
 
 
 async def change_service(call: Call) -> Answer:
-    """Refuse to change a service, because pools have no services of their own."""
+    """Reject every change of a volume service. Volume services cannot be changed."""
     raise Invalid(
         "Volume services cannot be changed here. Disable the compute service of the host, or "
         "reserve the inventory of the pool through the Placement API."

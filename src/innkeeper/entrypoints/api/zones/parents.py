@@ -26,14 +26,14 @@ async def index(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show a zone parent, without its secret."""
+    """Show a zone parent, without its password."""
     box_of(call)
     uuid = call.params["parent_id"]
     return Answer(200, {"zone_parent": _shown(await call.read(lambda tx: parents.get(tx, uuid)))})
 
 
 async def create(call: Call) -> Answer:
-    """Let a zone use this zone. Only this answer shows the password of the new zone parent."""
+    """Add a zone parent, which may use this zone. Only this answer shows its password."""
     box = box_of(call)
     body = call.body["zone_parent"]
     made, secret = await call.write(
@@ -51,7 +51,7 @@ async def create(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Change what a zone parent may do here. With ``new_password``, its password is replaced."""
+    """Change a zone parent. With ``new_password``, replace its password."""
     box = box_of(call)
     body, uuid = call.body["zone_parent"], call.params["parent_id"]
     values: dict[str, Any] = dict(_limits(body))
@@ -74,7 +74,7 @@ async def update(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Remove a zone parent, which can then no longer use this zone. Its servers stay."""
+    """Remove a zone parent. It can no longer use this zone, but its servers stay."""
     box_of(call)
     uuid = call.params["parent_id"]
     await call.write(lambda tx: parents.delete(tx, uuid))

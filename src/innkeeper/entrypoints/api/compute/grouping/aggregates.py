@@ -104,7 +104,7 @@ rule ends with the action's name."""
 
 
 async def cache_images(call: Call) -> Answer:
-    """Cache images on an aggregate's hosts (not supported: 501 if the aggregate has hosts)."""
+    """Cache images on an aggregate's hosts. Not supported: 501 if the aggregate has hosts."""
     row = _row(call)
     image_ids = [each["id"] for each in call.body["cache"]]
     if len(set(image_ids)) != len(image_ids):
