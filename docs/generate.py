@@ -45,7 +45,7 @@ def microversions(apis: Mapping[str, Api]) -> str:
     intro = (
         "A client requests a version in the header `OpenStack-API-Version`.\n"
         "Without that header the client gets the oldest version.\n"
-        "Versions that are not listed changed nothing here."
+        "Versions that are not listed change nothing in this service."
     )
     parts = {
         name: [
