@@ -22,7 +22,7 @@ _FROM_BACKUP = "Restore the pod tables from a backup; they were edited by hand."
 _BY_HAND = "End the binding by hand; the next request of the project chooses a pod."
 ONE_ACTIVE = _invariant(
     "two-active-bindings",
-    "a project and group has at most one active binding in an availability zone",
+    "for a project, group and availability zone, there is at most one active binding",
     _BY_HAND,
 )
 KEYS = _invariant(
@@ -32,11 +32,13 @@ KEYS = _invariant(
 )
 OVERLAP = _invariant(
     "overlapping-bindings",
-    "bindings of a project and group in an availability zone do not overlap",
+    "the bindings for a project, group and availability zone do not overlap in time",
     _FROM_BACKUP,
 )
 GAP = _invariant(
-    "gap-between-bindings", "a binding that moved ends when another one starts", _FROM_BACKUP
+    "gap-between-bindings",
+    "a binding that moved to another pod ends when the next binding starts",
+    _FROM_BACKUP,
 )
 NO_POD = _invariant("binding-without-pod", "the pod of an active binding exists", _BY_HAND)
 LOST_ROUTING = _invariant(
@@ -46,7 +48,7 @@ LOST_ROUTING = _invariant(
 )
 UNDECIDED = _invariant(
     "undecided-create",
-    "within an hour, the service knows if a pod has made a requested server or volume",
+    "within an hour, the service finds out if a pod has made a requested server or volume",
     "Check that the pod answers. The service then finds out if the pod has made the resource.",
 )
 INVARIANTS = (ONE_ACTIVE, KEYS, OVERLAP, GAP, NO_POD, LOST_ROUTING, UNDECIDED)
