@@ -66,7 +66,7 @@ CAUSE = "Another thread concurrently updated the resource provider data. Please 
 
 CLAIM = Retry(
     errors=(ProviderChanged,),
-    happened="a host changed after the plan had read it",
+    happened="a host changed after the plan had read the host",
     repeated="the read, the plan and the claim, in the same transaction",
     where=("systems/compute/boot/boot.py",),
     attempts_max=Setting("claim_attempts_max", lambda it: it.scheduling.claim_attempts_max),
@@ -103,13 +103,14 @@ WHOLE_HOSTS = Retry(
     # This is also the default for allocations. It is not a setting, because after this many
     # conflicts more attempts do not help.
     attempts_max=10,
-    answer="Other requests kept changing the same hosts. This request has changed nothing. "
-    "Repeat the request.",
+    answer="Other requests changed the same hosts during each attempt. This request changed "
+    "nothing. Repeat the request.",
 )
 BINDINGS = Retry(
     errors=(Overtaken,),
     happened="another writer changed the same project's bindings to pods, or the same routings",
-    repeated="the write, and the choice of the pod if one is made, in a transaction of its own",
+    repeated="the write, and the choice of the pod if the write needs one, in a transaction of its "
+    "own",
     where=(
         "engine/pods/clouds.py",
         "engine/pods/creating.py",
@@ -122,9 +123,9 @@ BINDINGS = Retry(
 )
 SERVER_GROUPS = Retry(
     errors=(GroupElsewhere,),
-    happened="while a pod was asked for a server of a group, another request began to make the "
-    "group's first server in another pod",
-    repeated="the plan, the choice of the pod and the request to it",
+    happened="another request began to make the first server of the same server group in "
+    "another pod",
+    repeated="the plan, the choice of the pod and the request to the pod",
     where=("engine/pods/creating.py",),
     # The other pod may also refuse the group's first server. The group then goes to the next pod.
     attempts_max=GROUP_ATTEMPTS_MAX,
@@ -137,13 +138,13 @@ VOLUMES = Retry(
     repeated="the choice of the pool and the claim, in a transaction of its own",
     where=("entrypoints/api/volumes", "entrypoints/api/compute/servers/devices.py"),
     attempts_max=10,
-    answer="Other requests kept changing the chosen pools. This request has changed nothing. "
-    "Repeat the request.",
+    answer="Other requests changed the chosen pools during each attempt. This request changed "
+    "nothing. Repeat the request.",
 )
 ALL_ELSE = Retry(
     errors=(Overtaken, ConcurrentUpdate),
     happened="another writer committed first, or the client sent an outdated generation",
-    repeated="nothing: the client reads again and decides",
+    repeated="nothing; the client must read again and decide",
     where=("systems",),
     attempts_max=1,
     answer="409, with the reason",
@@ -154,23 +155,23 @@ ALL_ELSE = Retry(
 BUILD = Retry(
     errors=(Exception,),
     happened="an agent failed to build a server, or did not report the result in time",
-    repeated="the order to build it, at the next alternate host",
+    repeated="the order to build the server, at the next alternate host",
     where=("systems/compute/servers/builds.py",),
     attempts_max=Setting("build_attempts_max", lambda it: it.scheduling.build_attempts_max),
     answer="none; the server is in ERROR",
 )
 ZONES = Retry(
     errors=(EntryStale, Conflict),
-    happened="a zone did not build the servers of a plan, since their hosts were taken",
-    repeated="the plan, and the builds that were not made",
+    happened="a zone did not build its servers of a plan, since the chosen hosts were taken",
+    repeated="the plan, and the missing builds",
     where=("engine/zones/booting.py",),
     attempts_max=Setting("zone_boot_attempts_max", lambda it: it.zoning.zone_boot_attempts_max),
-    answer="the same as for a boot without a host in this zone",
+    answer="the same as if no host was found",
 )
 PODS = Retry(
     errors=(PodRefused,),
     happened="a pod refused a create for a reason that another pod may not have",
-    repeated="the choice of a pod, without those that refused, and the create",
+    repeated="the choice among the other pods, and the create",
     where=("engine/pods/creating.py",),
     attempts_max=PODS_MAX,
     answer="the refusal of the first pod; administrators get the reason of each pod",
@@ -178,15 +179,15 @@ PODS = Retry(
 LOST_PARTS = Retry(
     errors=(PodRefused,),
     happened="a pod refused a create, since it had lost a flavor, volume type, key pair or image",
-    repeated="the create, after the missing object was made again in the pod",
+    repeated="the create, after the lost parts were made again in the pod",
     where=("engine/pods/creating.py",),
     attempts_max=2,
     answer="the refusal of the pod",
 )
 UNSETTLED = Retry(
     errors=(NotFound,),
-    happened="a resource is unknown, but a pod may have made it without answering",
-    repeated="the request, after the pod was asked for the resource again",
+    happened="a resource is unknown, and a pod that may have made it did not answer earlier",
+    repeated="the request, after the pod was asked again",
     where=("entrypoints/api/pods/door/forwarding.py",),
     attempts_max=2,
     answer="404, or 503 if the pod does not answer",
@@ -196,8 +197,8 @@ UNSETTLED = Retry(
 
 PASSING = Retry(
     errors=(Collided, Unreachable),
-    happened="a conflict with another transaction, or a connection lost before the commit was "
-    "sent; nothing was changed",
+    happened="the transaction conflicted with another one, or the connection was lost before the "
+    "commit was sent; nothing was changed",
     repeated="the whole batch, or the read, on another connection",
     where=("engine/batches.py", "engine/readers.py"),
     attempts_max=4,
@@ -210,7 +211,7 @@ PASSING = Retry(
 WAITED = Retry(
     errors=(Busy,),
     happened="other writers held the lock for busy_timeout_s",
-    repeated="nothing, because a command that is retried alone would wait just as long",
+    repeated="nothing, because each command alone would wait just as long",
     where=("engine/batches.py",),
     attempts_max=1,
     answer="503",
@@ -219,10 +220,10 @@ ONE_BY_ONE = Retry(
     errors=(Exception,),
     happened="a batch failed for another reason, such as a full disk or a defect in one of its "
     "commands; nothing was changed",
-    repeated="each command alone, up to the first that finds the database unreachable or busy",
+    repeated="each command alone, until a command finds the database unreachable or busy",
     where=("engine/batches.py",),
     attempts_max=2,
-    answer="the error of this command: 500 or 503",
+    answer="500 or 503, with the error of this command",
 )
 DOUBT = Retry(
     errors=(Doubtful,),
@@ -259,15 +260,15 @@ POD_CHECK = Retry(
 )
 ORDER_LOOK = Retry(
     errors=(Refusal,),
-    happened="the database refused a read of orders that other processes wrote",
-    repeated="the read",
+    happened="a query for orders that other processes wrote failed",
+    repeated="the query",
     where=("engine/order_watch.py",),
     pauses_s=(2.0,),
     answer="none; the refusal is logged",
 )
 ELECTION = Retry(
     errors=(Refusal,),
-    happened="the database refused a read of the leader's row, or the leader's renewal of its term",
+    happened="a query for the leader failed, or the leader could not renew its term",
     repeated="the step of the election",
     where=("engine/leader/election.py",),
     pauses_s=(1.0,),
@@ -279,7 +280,7 @@ LEADER_LINK = Retry(
     repeated="the connection",
     where=("engine/leader/link.py",),
     pauses_s=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
-    answer="none; meanwhile this process carries out its requests itself",
+    answer="none; until the leader is reached, this process writes to the database itself",
 )
 LEASE_EVENT = Retry(
     errors=(Exception,),
@@ -298,7 +299,7 @@ WEBHOOK = Retry(
     where=("engine/leases/webhook.py", "systems/leases/notifications.py"),
     attempts_max=20,
     pauses_s=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 600.0),
-    answer="none; the notification is dropped, and that is logged",
+    answer="none; the notification is dropped, and the loss is logged",
 )
 
 # -- a start -----------------------------------------------------------------------------------
@@ -306,7 +307,7 @@ WEBHOOK = Retry(
 START = Retry(
     errors=(Unreachable, Busy, Doubtful),
     happened="the database was unreachable when a service started",
-    repeated="the step of the start, unless a check shows that it is done",
+    repeated="the step of the start, after a check whether it is already done",
     where=("entrypoints/worker/database_wait.py",),
     within_s=Setting("database_wait_s", lambda it: it.storing.database_wait_s),
     pauses_s=(0.25, 0.5, 1.0, 2.0, 4.0, 5.0),

@@ -36,31 +36,31 @@ _invariant = partial(Invariant, ROOM)
 _BY_ITSELF = "Wait for the periodic check."
 SILENT = _invariant(
     "silent-pod",
-    "a pod tells which servers and volumes it has",
+    "a pod reports which servers and volumes it has",
     "Repair the connection or the login. The login must be allowed to list all projects.",
 )
 LOST = _invariant(
     "lost-in-pod",
-    "a pod has the servers and volumes of its routings",
+    "the server or volume of a routing exists in its pod",
     _BY_ITSELF,
-    "forgets the routing, so that the resource does not count any more",
+    "deletes the routing, so that the resource no longer counts against quotas",
 )
 UNKNOWN = _invariant(
     "unknown-in-pod",
     "a server or volume in a pod has a routing if it has the door's mark or belongs to a server of "
     "the door",
-    "Find out who owns it. Delete it in the pod, unless another door made it.",
-    "records the resource, if its project is known here",
+    "Find out who owns the resource. Delete it in the pod, unless another door made it.",
+    "records a routing for the resource, if its project is known here",
 )
 PROJECT = _invariant(
     "wrong-project-in-pod",
-    "the project of a server or volume in its pod is the project of its routing",
-    "Move it to the right project in the pod, or delete the routing.",
-    "gives the routing to the project that has the resource in the pod, if it is known here",
+    "a server or volume has the same project in its pod as in its routing",
+    "Give the resource to the right project in the pod, or delete the routing.",
+    "changes the routing's project to the one in the pod, if that project is known here",
 )
 AMOUNTS = _invariant(
     "wrong-amounts-in-pod",
-    "a server or volume counts against the quota with the amounts that it has in its pod",
+    "a server or volume counts against quotas with the amounts that it has in its pod",
     _BY_ITSELF,
     "counts the amounts that the pod reports",
 )

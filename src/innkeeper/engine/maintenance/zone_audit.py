@@ -31,24 +31,24 @@ from innkeeper.systems.zones.audit import ROOM
 _invariant = partial(Invariant, ROOM)
 SILENT = _invariant(
     "silent-zone",
-    "an enabled child zone tells which servers it has",
+    "an enabled child zone reports which servers it has",
     "Repair the connection, or disable the child zone.",
 )
 LOST_BELOW = _invariant(
     "lost-below",
-    "a child zone has the servers that this zone has recorded there",
+    "a child zone has every server that this zone has recorded for it",
     "Wait for the periodic repair.",
-    "forgets the server, so that it does not count any more",
+    "forgets the server, so that the server no longer counts against quotas",
 )
 UNKNOWN_BELOW = _invariant(
     "unknown-below",
-    "this zone has recorded the servers that a child zone has for it",
-    "Find out who owns the server. Delete it in the child zone.",
+    "this zone has recorded every server that a child zone has for it",
+    "Find out who owns the server. Delete the server in the child zone.",
     "records the server, unless it may belong to a zone parent",
 )
 WRONG_BELOW = _invariant(
     "wrong-below",
-    "a server in a child zone counts against the quota with the amounts that it has there",
+    "a server in a child zone counts against quotas with the amounts that it has in that zone",
     "Wait for the periodic repair.",
     "counts the amounts that the child zone reports",
 )
