@@ -45,7 +45,7 @@ def microversions(apis: Mapping[str, Api]) -> str:
     intro = (
         "A client requests a version in the header `OpenStack-API-Version`.\n"
         "Without that header the client gets the oldest version.\n"
-        "Versions that are not listed changed nothing here."
+        "Versions that are not listed change nothing in this service."
     )
     parts = {
         name: [
@@ -65,8 +65,9 @@ def microversions(apis: Mapping[str, Api]) -> str:
 def routes(apis: Mapping[str, Api]) -> str:
     """All routes, and the rule that guards each."""
     intro = (
-        "This page lists every method of every path, with the default prefixes.\n"
-        "The rule must allow the caller; *open* routes answer without a token."
+        "This page lists all methods of all paths, with the default prefixes.\n"
+        "The policy rule of a route must allow the caller; *open* routes need no token.\n"
+        "The [glossary](glossary.md) explains terms such as pcloud, freepool and binding."
     )
     head = ("Method and path", "What it does", "Rule", "Versions")
     parts = {}
@@ -97,7 +98,7 @@ def rules(apis: Mapping[str, Api]) -> str:
     intro = (
         "An operator replaces the default of a rule in `policy.yaml`, in the language of "
         "oslo.policy.\n"
-        "*Everybody* means every caller with a valid token."
+        "The default `@` allows every caller with a valid token."
     )
     head = ("Rule", "Default", "What it is about")
     parts = {

@@ -121,7 +121,7 @@ def test_a_server_that_was_not_made_is_forgotten_after_a_while(lying: tuple[Door
         relay.answer("POST", SERVERS, answer)
         told = at.send("POST", SERVERS, BODY)
         relay.release()
-        assert "not known yet whether this was made" in refused(told)
+        assert "not known whether the resource was created" in refused(told)
     wait_for("all are forgotten", lambda: sorted(each["top_id"] for each in routings(at)) == before)
     assert sorted(at.pods["p1"].server_ids()) == before
 
@@ -158,7 +158,7 @@ def test_requests_for_one_server_get_a_503_and_change_nothing(
         ("POST", f"{path}/action", {"os-stop": None}),
         ("DELETE", path, None),
     ):
-        assert "not known yet whether this was done" in refused(at.send(method, place, body))
+        assert "whether the request was carried out" in refused(at.send(method, place, body))
     listed = at.ask("GET", SERVERS)
     assert listed["servers"] == []
     assert listed["is_partial"]

@@ -8,17 +8,18 @@ What follows a failure (:mod:`innkeeper.engine.retry` has the numbers of retries
 
 - After a conflict with another transaction, or a connection lost before the commit was sent,
   nothing was written. The whole batch is retried on another connection.
-- A batch that timed out while waiting for other writers is refused. A command that was retried
-  alone would wait just as long.
+- A batch that timed out while waiting for other writers is refused. Retrying its commands one by
+  one would not help, because each would wait just as long.
 - After any other failure, one of the commands is at fault. So all commands are executed one by one.
   This ends early if the database is unreachable, or if a command times out while waiting for other
   writers.
 - If the connection was lost after the commit was sent, boots are looked up by the ids of their
   servers, in the write transaction that repeats the missing boots. A write transaction first waits
-  until the lost transaction has ended. No other write is retried: its client is told that the
-  outcome is unknown. A retry of a committed write could be refused, and the client would conclude
-  that the write had failed.
-- A boot that another process may have committed is looked up by the ids of its servers, too.
+  until the lost transaction has ended. Other writes are not retried. Their clients are told that
+  the outcome is unknown. If a committed write were retried, it could be refused, and the client
+  would conclude that the write had failed.
+- A request may repeat a boot that another process has already committed. Such a boot is also looked
+  up by the ids of its servers.
 """
 
 from __future__ import annotations
@@ -58,12 +59,12 @@ from innkeeper.systems.compute.boot.context import DecisionContext
 LOG = structlog.get_logger("innkeeper.decisions")
 
 OF_ALL = (Busy, Unreachable)
-"""Errors that no command causes. After such an error, the remaining commands of the batch get the
-same error."""
+"""Errors that are not the fault of any command. If commands are executed one by one, such an error
+ends the execution, and all remaining commands get it."""
 
 
 TOGETHER = (Boot, BootEntries, DecideTogether, WriteTogether)
-"""The kinds of commands of which several are executed together. Each command of another kind is
+"""Several commands of one of these types are executed together. A command of any other type is
 executed alone, in a savepoint."""
 
 
@@ -71,9 +72,9 @@ executed alone, in a savepoint."""
 class PendingCommand:
     """One waiting command, and the future that gets its answer.
 
-    ``outcome`` is the answer or the exception. ``look_ups`` is above 0 for a boot that may already
-    be committed; such a boot is looked up first. The command has waited since ``entered_s``, a time
-    of ``time.perf_counter``. With ``is_deferred``, no client waits for the commit.
+    ``outcome`` is the answer or the exception. If a boot may already be committed, ``look_ups`` is
+    above 0, and the boot is looked up first. The command has waited since ``entered_s`` (by
+    ``time.perf_counter``). With ``is_deferred``, no client waits for the commit.
     """
 
     command: Command[object]
@@ -92,11 +93,11 @@ class PendingCommand:
 
 
 Late = Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]]
-"""Takes a batch, and returns the commands that join it."""
+"""A function that gets a batch, and returns more commands to execute with it."""
 
 
 def no_more(batch: Sequence[PendingCommand]) -> Sequence[PendingCommand]:
-    """Return no commands, so that no command joins the batch."""
+    """Return no further commands for a batch."""
     del batch
     return ()
 
@@ -113,8 +114,8 @@ def carry_out(
     ``late`` returns commands that arrived while the batch waited for its turn to write. These
     commands join the batch. Otherwise, they would wait until every other process has had its turn.
 
-    ``planner`` may hold the host table when this returns. The caller must call its ``end`` before
-    it uses the executor again.
+    ``planner`` may hold the host table when this returns. The caller must call ``planner.end``
+    before it uses the executor again.
     """
     repeats = Repeats()
     outcomes: list[object] | None = None
@@ -155,7 +156,10 @@ def _attempt(
 def _one_by_one(
     store: Store, executor: Executor, batch: Sequence[PendingCommand], error: Exception
 ) -> list[object]:
-    """Execute the commands of a batch that raised ``error``, each in a commit of its own."""
+    """Execute each command of a failed batch in a commit of its own.
+
+    ``error`` is the error of the batch.
+    """
     if len(batch) == 1:
         command = batch[0].command
         if isinstance(command, BootEntries) and len(command.request.entries) > 1:
@@ -163,7 +167,8 @@ def _one_by_one(
         if isinstance(error, Unavailable) or not isinstance(error, Refusal):
             LOG.error("batch_failed", steps=1, exc_info=error)
         return [error]
-    # One of the commands is at fault. Executed alone, it cannot fail the others.
+    # One of the commands is at fault. If it is executed alone, the other commands do not fail with
+    # it.
     LOG.warning("batch_repeated", steps=len(batch), error=str(error))
     answers: list[object] = []
     for each in batch:
@@ -178,7 +183,7 @@ def _one_by_one(
 def _entry_by_entry(
     store: Store, executor: Executor, each: PendingCommand, command: BootEntries
 ) -> object:
-    """Boot each entry in a commit of its own, after all of them together have failed."""
+    """Boot each entry in a commit of its own, because booting all entries in one commit failed."""
     request, is_repeat = command.request, each.look_ups > 0
     admit = PendingCommand(Write(lambda tx: command.admit(tx, is_repeat)))
     (closed,) = carry_out(store, executor, [admit])
@@ -206,7 +211,7 @@ def _after_doubt(
     retried = [_retried(each) for each in batch]
     again = [each for each in retried if each is not None]
     answers = iter(carry_out(store, executor, again) if again else [])
-    # Whatever prevented the look-up of a boot, its outcome is still unknown.
+    # If the look-up of a boot failed, the outcome of the boot is still unknown.
     return [error if each is None else _known(next(answers), error) for each in retried]
 
 
@@ -263,8 +268,8 @@ def _commit(
         batch += late(batch)
         outcomes: list[object] = [None] * len(batch)
         executor.begin(tx)
-        # Boots come first: they are decided on the host table as of the last commit, and the
-        # other commands of the batch change the store.
+        # Boots come first. They use the host table, which shows the last commit but not the changes
+        # that the other commands of this batch make to the store.
         is_shown = _boot(tx, executor, batch, outcomes)
         _boot_entries(tx, executor, batch, outcomes)
         _decide_together(tx, executor, batch, outcomes)
@@ -272,8 +277,8 @@ def _commit(
         for i, each in enumerate(batch):
             if not isinstance(each.command, TOGETHER):
                 outcomes[i] = _alone(tx, executor, each.command)
-        # If the batch had boots only, the table shows them already. The table's place in the change
-        # feed is behind, and the next transaction reads the feed from that place.
+        # If the batch had boots only, the host table shows them already. The next transaction then
+        # reads the change feed from where the table stopped.
         has_followed = planner.is_needed or not is_shown
         if has_followed:
             executor.follow(tx)
@@ -285,7 +290,7 @@ def _commit(
 def _boot(
     tx: Tx, executor: Executor, batch: Sequence[PendingCommand], outcomes: list[object]
 ) -> bool:
-    """Carry out the boots. Return whether the host table shows all changes of the batch then."""
+    """Carry out the boots. Return whether the host table then shows all changes of the batch."""
     boots: list[int] = []
     requests: list[BootRequest] = []
     for i, each in enumerate(batch):
@@ -323,7 +328,7 @@ def _boot_entries(
 def _decide_together(
     tx: Tx, executor: Executor, batch: Sequence[PendingCommand], outcomes: list[object]
 ) -> None:
-    """Group the commands by their ``work``, like :func:`_write_together`."""
+    """Run each different ``work`` once, with the items of all its commands."""
     alike: dict[DecidingTogether[object, object], list[int]] = {}
     for i, each in enumerate(batch):
         if isinstance(each.command, DecideTogether):
@@ -347,7 +352,7 @@ def _run(
 
 
 def _write_together(tx: Tx, batch: Sequence[PendingCommand], outcomes: list[object]) -> None:
-    """Group the commands by their ``work``. Run each ``work`` once, for all items of its group.
+    """Run each different ``work`` once, with the items of all its commands.
 
     No savepoints are used.
     """
@@ -367,7 +372,7 @@ def _alone(tx: Tx, executor: Executor, command: Command[object]) -> object:
         if isinstance(command, Explain):
             return executor.explain(tx, command.question)
         if isinstance(command, Decide) and command.is_plan:
-            # A plan writes nothing that a savepoint would have to undo.
+            # A plan writes nothing, so it needs no savepoint.
             return executor.decide(tx, command.work, command.now)
         with step(tx):
             if isinstance(command, Decide):
@@ -381,5 +386,5 @@ def _alone(tx: Tx, executor: Executor, command: Command[object]) -> object:
 def _kind_of(answer: object) -> str:
     if isinstance(answer, Exception):
         return "refused"
-    assert isinstance(answer, Booted), "a boot ends in servers or in a refusal"
+    assert isinstance(answer, Booted), "the answer to a boot is Booted or an error"
     return "placed" if answer.fault is None else "no_valid_host"

@@ -1,10 +1,10 @@
 """The caller that submits commands: its project, and whether its client is still connected.
 
-Always true: a command of a client that has left is dropped only if the same request has written
-nothing yet, and has asked no other zone or pod. So no request that takes several steps is left half
-done.
+Always true: if a client has left, a command of its request is dropped only if the request has
+written nothing yet, and has asked no other zone or pod. So a request with several steps is never
+left half done.
 
-May be false: that a command has a client. The service's own work has no client, and is always
+May be false: that a command has a client. The service's own commands have no client, and are always
 carried out.
 """
 
@@ -40,8 +40,8 @@ class ClientConnection:
 class Caller:
     """The caller of one request.
 
-    ``group`` is the project. While many commands wait, groups take turns. Without a ``connection``,
-    the request is carried out even if the client leaves.
+    ``group`` is the project. While many commands wait, groups take turns. A request without a
+    ``connection`` is always carried out.
     """
 
     __slots__ = ("_must_finish", "connection", "group")
@@ -62,7 +62,10 @@ class Caller:
 
 
 def group_of(context: RequestContext) -> str:
-    """Return the group of a request's commands: its project, or its user."""
+    """Return the group of a request: its project, or its user without a project.
+
+    Agents with their own credentials have one group for all.
+    """
     if context.agent_identity is not None:
         return AGENTS
     return context.project_id or context.user_id or OWN

@@ -1,10 +1,10 @@
 """Steps of the wall clock, detected with a monotonic clock.
 
-Time that the wall clock skipped must not count towards a deadline. If a machine slept for an
-hour, or its clock was set forward by an hour, nothing has waited for an hour.
+Time that the wall clock skipped must not count towards a deadline. After a machine slept for an
+hour, or its clock was set forward by an hour, an order has not really waited that hour.
 
-May be false: that the recorded time of a step is exact. The recorded time is that of the next call
-of :meth:`ClockSteps.forward_s`.
+May be false: that the recorded time of a step is exact. A step is only noticed, and recorded, at
+the next call of :meth:`ClockSteps.forward_s`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from innkeeper.domain.ids import Clock
 
 LEAST_S = 1.0
-"""Steps of less than this are ignored, because clocks are corrected all the time."""
+"""Shorter steps are ignored, because clocks are corrected all the time."""
 
 
 class ClockSteps:

@@ -26,25 +26,29 @@ from innkeeper.engine.batches import PendingCommand
 from innkeeper.engine.commands import BOOT, Boot
 
 WAITING_MAX = 10_000
-"""The maximum number of waiting commands. If more waited, their clients would give up before they
-get an answer."""
+"""The maximum number of waiting commands. If more commands waited, clients would give up before
+they get an answer."""
 GROUP_WAITING_MAX = WAITING_MAX // 2
-"""The maximum number of waiting commands of one group. So one project cannot fill the whole
+"""The maximum number of waiting commands of one group, so that one project cannot fill the whole
 queue."""
 FEW_WAITING = 16
-"""This number of commands of each group is accepted even if the queue is full, because they get
-their turns soon. The group of the service's own commands needs this: some of them keep this process
-the leader."""
+"""Even if the queue is full, each group may have this number of waiting commands, because they get
+their turns soon. The service's own commands are such a group. Some of them keep this process the
+leader, so they must not be refused."""
 
 
 class CommandQueue:
-    """Commands enter from any thread. Only one thread at a time takes commands or ranks them."""
+    """The queue of waiting commands.
+
+    Any thread may add commands. Only one thread at a time may call :meth:`take` or
+    :meth:`next_boots`.
+    """
 
     def __init__(self) -> None:
         self._arrived: deque[PendingCommand] = deque()
         # Commands that did not fit into a batch, as a heap by (start, number of arrival). The start
-        # of a command is the number of rows that its group was granted before; see the paper that
-        # the module names.
+        # is the start tag of the paper that the module names. It counts the rows that the command's
+        # group was granted before.
         self._ranked: list[tuple[int, int, PendingCommand]] = []
         self._ends: dict[str, int] = {}
         self._now = 0
@@ -58,7 +62,10 @@ class CommandQueue:
 
     @property
     def by_kind(self) -> Mapping[str, int]:
-        """The number of waiting commands of each kind, also 0 for a kind that has waited before."""
+        """The number of waiting commands of each kind.
+
+        Kinds whose commands have all got their turn remain in the mapping, with the number 0.
+        """
         with self._lock:
             return dict(self._by_kind)
 
@@ -70,8 +77,8 @@ class CommandQueue:
     def put(self, pending: PendingCommand) -> None:
         """Add a command of the current caller.
 
-        Raises :class:`Unavailable` if too many commands of the caller's group wait. Raises it also
-        if too many commands wait in all, and more than a few of them are of the caller's group.
+        Raises :class:`Unavailable` if too many commands of the caller's group wait. If the whole
+        queue is full, only groups with fewer than ``FEW_WAITING`` commands may still add a command.
         """
         pending.caller = callers.current()
         pending.entered_s = time.perf_counter()
@@ -89,7 +96,8 @@ class CommandQueue:
     def take(self, count_max: int, lines_max: int, *, is_first: bool) -> list[PendingCommand]:
         """Take the next commands: at most ``count_max``, with at most ``lines_max`` rows in all.
 
-        With ``is_first``, the first command is taken even if it has more rows.
+        With ``is_first``, the first command is taken even if it alone has more than ``lines_max``
+        rows.
         """
         new = [self._arrived.popleft() for _ in range(len(self._arrived))]
         if not new and not self._ranked:
@@ -102,10 +110,10 @@ class CommandQueue:
         return new
 
     def next_boots(self, count_max: int, lines_max: int) -> list[BootRequest]:
-        """Return the boots that :meth:`take` would take now, in order.
+        """Return the boots that :meth:`take` would take now, in the same order.
 
-        Commands that arrive later may come before some of them. Only the thread that takes commands
-        may call this.
+        Commands that arrive later may still get their turn before some of these boots. No other
+        thread may take commands at the same time.
         """
         with self._lock:
             waiting = list(self._arrived)
@@ -113,8 +121,8 @@ class CommandQueue:
             if is_ranked:
                 self._arrived.clear()
         if is_ranked:
-            # From now on, these commands can only be taken by rank, so they may get their ranks
-            # early.
+            # These commands do not fit into one batch, so they will be taken by rank. Ranking them
+            # early changes nothing.
             for each in waiting:
                 self._rank(each)
             waiting = [each for *_, each in nsmallest(count_max, self._ranked)]

@@ -28,24 +28,27 @@ BOOT = "boot"
 """The kind of a :class:`Boot`."""
 ALLOCATIONS = "allocations"
 HEARTBEATS, RESULTS, REPORTS = "heartbeats", "results", "reports"
-"""The kinds of commands whose work is done together."""
+"""Kinds of :class:`WriteTogether` commands, in metrics."""
 
 Work = Callable[[Tx], T]
-"""Reads or writes in the given transaction. It may run more than once, because a failed attempt is
-rolled back and retried."""
+"""A function that reads or writes in the given transaction. It may run more than once, because a
+failed attempt is rolled back and retried."""
 Together = Callable[[Tx, Sequence[T]], Sequence[R | Refusal]]
-"""Writes many items in one transaction; returns an answer or a refusal for each item. For a refused
-item, it must write nothing. If it raises, the transaction is rolled back."""
+"""A function that writes many items in one transaction. It returns an answer or a refusal for each
+item, and must write nothing for a refused item. If it raises an error, the transaction is rolled
+back."""
 ReadTogether = Callable[[Tx, Sequence[T]], Sequence[R | Refusal]]
-"""Reads for many items in one transaction; returns an answer or a refusal for each item."""
+"""A function that reads for many items in one transaction. It returns an answer or a refusal for
+each item."""
 Admit = Callable[[Tx, bool], Collection[str]]
-"""Work to run before the boots of build plan entries; see :class:`BootEntries`."""
+"""A function to run before the boots of build plan entries; see :class:`BootEntries`."""
 Deciding = Callable[[Tx, DecisionContext], T]
-"""Work that chooses a host. It must leave the host table unchanged, and must itself write its
+"""A function that chooses a host. It must leave the host table unchanged, and must itself write its
 claims to the store."""
 DecidingTogether = Callable[[Tx, DecisionContext, Sequence[T]], Sequence[T_co | Refusal]]
-"""Like :data:`Deciding`, for many items in one transaction; returns an answer or a refusal for each
-item. For a refused item, it must write nothing. If it raises, the transaction is rolled back."""
+"""Like :data:`Deciding`, for many items in one transaction. The function returns an answer or a
+refusal for each item, and must write nothing for a refused item. If it raises an error, the
+transaction is rolled back."""
 
 
 class Command(Generic[T_co]):
@@ -55,7 +58,10 @@ class Command(Generic[T_co]):
 
     @property
     def lines(self) -> int:
-        """The approximate number of rows that the command writes, which limits the batch's size."""
+        """The approximate number of rows that the command writes.
+
+        It counts towards the batch's limit.
+        """
         return 1
 
     @property
@@ -79,7 +85,10 @@ class Write(Command[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class WriteTogether(Command[T_co], Generic[T, T_co]):
-    """Run ``work`` once, for the items of all commands of the batch that share ``work``."""
+    """Run ``work`` once for all commands of the batch that have the same ``work``.
+
+    It gets the items of all these commands.
+    """
 
     work: Together[T, T_co]
     item: T
@@ -108,15 +117,15 @@ class Boot(Command[Booted]):
 class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
     """Boot the servers of a zone parent's build plan entries.
 
-    The answer has the outcome for each server, by the server's id.
+    The answer maps the id of each server to its outcome.
 
-    ``admit`` is run first, in the same transaction. It returns the ids of servers that must not be
-    built, which get no outcome. If it raises a refusal, nothing is written. The second argument of
-    ``admit`` says whether the command may have been committed before. If so, the request may
-    already be recorded as accepted.
+    ``admit`` is run before the boots, in the same transaction. It returns the ids of servers that
+    must not be built. These servers get no outcome. If ``admit`` raises a refusal, nothing is
+    written. Its second argument says whether the command may have been committed before. If so, the
+    request may already be recorded as accepted.
 
-    If the request has no entries, this zone chooses the hosts. Its servers are then booted
-    together, and only if ``admit`` returns no ids.
+    If the request has no entries, this zone chooses the hosts. Then the servers are booted
+    together, and none is booted if ``admit`` returns any id.
     """
 
     request: BootRequest
@@ -124,11 +133,11 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
 
     @property
     def lines(self) -> int:
-        """The number of servers."""
+        """The number of servers to boot."""
         return len(self.request.entries) or self.request.count_max
 
     def open_but(self, closed: Collection[str]) -> BootRequest | None:
-        """Return the request without the ``closed`` servers; ``None`` if no server is left."""
+        """Return the request without the ``closed`` servers, or ``None`` if no server is left."""
         request = self.request
         if not request.entries:
             return None if closed else request
@@ -143,9 +152,9 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
 
 @dataclass(frozen=True, slots=True)
 class Decide(Command[T_co]):
-    """Like :class:`Write`, but ``work`` also gets a decision context as of ``now``.
+    """Run ``work`` like :class:`Write`, and pass it a decision context as of ``now``.
 
-    It may write unless it ``is_plan``.
+    With ``is_plan``, ``work`` must not write.
     """
 
     work: Deciding[T_co]
@@ -166,9 +175,10 @@ class Decide(Command[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class DecideTogether(Command[T_co], Generic[T, T_co]):
-    """Run ``work`` once, for the items of all commands of the batch that share ``work``.
+    """Run ``work`` once for all commands of the batch that have the same ``work``.
 
-    The time of the decision context is the latest ``now`` of these commands.
+    It gets the items of all these commands. The time of the decision context is the latest ``now``
+    of these commands.
     """
 
     work: DecidingTogether[T, T_co]

@@ -14,7 +14,10 @@ T = TypeVar("T")
 
 
 class Database:
-    """The database of a command, or of a starting service; only the engine uses ``store``."""
+    """The database of a command of the program, or of a starting service.
+
+    Only the engine uses ``store``.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store

@@ -101,7 +101,7 @@ class Engine:
         return await self._readers.run(work)
 
     async def read_together(self, work: ReadTogether[T, R], item: T) -> R:
-        """Run ``work`` like :meth:`read`, but once for the items of all waiting calls.
+        """Run ``work`` like :meth:`read`, but once for all waiting calls, with all their items.
 
         Returns the answer to ``item``, or raises its refusal.
         """
@@ -114,15 +114,15 @@ class Engine:
     async def write(self, work: Work[T], lines: int = 1) -> T:
         """Run ``work`` in the next group commit. Raises the refusal of ``work``.
 
-        ``lines`` is the approximate number of rows that ``work`` writes. This number limits the
-        batch's size.
+        ``lines`` is the approximate number of rows that ``work`` writes. It counts towards the
+        batch's limit.
         """
         return await self.writer.submit(Write(work, lines))
 
     async def write_together(
         self, work: Together[T, R], item: T, lines: int = 1, kind: str = ALLOCATIONS
     ) -> R:
-        """Run ``work`` in the next group commit, once for the items of all calls that share it.
+        """Run ``work`` in the next group commit, once for all calls with the same ``work``.
 
         Returns the answer to ``item``, or raises its refusal. ``kind`` is for metrics.
         """
@@ -131,17 +131,21 @@ class Engine:
     def write_later(self, work: Together[T, None], item: T, lines: int = 1) -> None:
         """Run ``work`` as :meth:`write_together` does, in the commit of the next write.
 
-        All later writes of this process see its effect. If the process dies before that commit, the
-        work is not done. So the caller must make sure that a repair comes to the same result.
+        All later writes of this process see the effect of ``work``. If the process dies before that
+        commit, the work is not done. So the caller must make sure that a later repair reaches the
+        same result.
         """
         self.writer.defer(WriteTogether(work, item, lines))
 
     def write_with_next(self, work: Together[T, R], item: T, lines: int = 1) -> asyncio.Future[R]:
-        """Run ``work`` as :meth:`write_later` does. See :meth:`Writer.submit_with_next`."""
+        """Run ``work`` like :meth:`write_later`, and return a future for its answer.
+
+        See :meth:`Writer.submit_with_next`.
+        """
         return self.writer.submit_with_next(WriteTogether(work, item, lines))
 
     def hasten(self) -> None:
-        """Commit now the work that waits since :meth:`write_later` or :meth:`write_with_next`."""
+        """Commit the waiting work of :meth:`write_later` and :meth:`write_with_next` now."""
         self.writer.hasten()
 
     async def boot(self, request: BootRequest) -> Booted:
@@ -161,17 +165,17 @@ class Engine:
     async def decide(self, work: Deciding[T], now: datetime, lines: int = 1) -> T:
         """Run ``work`` like :meth:`write`, but also pass a decision context to it.
 
-        The context has the host table as the transaction of ``work`` sees it. ``work`` must leave
-        the table unchanged, and write its claims itself.
+        The context has the host table as the transaction of ``work`` sees it. ``work`` must not
+        change the host table. It must itself write its claims to the store.
         """
         return await self.writer.submit(Decide(work, now, lines=lines))
 
     async def decide_together(self, work: DecidingTogether[T, R], item: T, now: datetime) -> R:
-        """Run ``work`` like :meth:`decide`, but once for the items of all calls that share it."""
+        """Run ``work`` like :meth:`decide`, but once for all calls with the same ``work``."""
         return await self.writer.submit(DecideTogether(work, item, now))
 
     async def plan(self, work: Deciding[T], now: datetime) -> T:
-        """Run ``work``, which must not write anything, like :meth:`decide`."""
+        """Run ``work`` like :meth:`decide`; ``work`` must not write anything."""
         return await self.writer.submit(Decide(work, now, is_plan=True))
 
     async def explain(self, question: Question) -> Explained:

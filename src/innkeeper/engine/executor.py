@@ -1,4 +1,4 @@
-"""What the writer thread uses to carry out boots and decisions, and to plan boots ahead."""
+"""Interfaces through which the writer thread boots, decides, and plans boots ahead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Executor(Protocol):
-    """The part of the compute room that the writer thread uses: boots, and the host table."""
+    """The functions of the compute system that the writer thread uses."""
 
     def begin(self, tx: Tx) -> None:
         """Prepare for a new transaction."""
@@ -26,10 +26,10 @@ class Executor(Protocol):
         """Choose and claim hosts for all requests. The outcome of a request may be a refusal."""
 
     def boot_entries(self, tx: Tx, request: BootRequest) -> Mapping[ServerId, Booted | Refusal]:
-        """Boot the servers of a zone parent, with an outcome for each of its entries."""
+        """Boot the servers of a zone parent's request. Return an outcome for each server."""
 
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
-        """Return a request's outcome if an earlier commit has written it, or else ``None``."""
+        """Return the outcome of a request if an earlier commit has booted it, or else ``None``."""
 
     def explain(self, tx: Tx, question: Question) -> Explained:
         """Decide without writing, and explain the decision."""
@@ -45,7 +45,7 @@ class Executor(Protocol):
         """Plan the next boot before its transaction begins. Return whether that was possible."""
 
     def plans_ahead(self) -> tuple[int, int]:
-        """Return how many plans made ahead were used, and how many were undone."""
+        """Of the plans made ahead, return how many were used, and how many were undone."""
 
     def follow(self, tx: Tx) -> None:
         """Bring the host table up to date with what ``tx`` sees."""
@@ -55,21 +55,24 @@ class Executor(Protocol):
 
 
 class Planner(Protocol):
-    """Plans waiting boots while a batch is flushed: :mod:`innkeeper.engine.planning_ahead`."""
+    """Plans waiting boots while a batch is flushed; see :mod:`innkeeper.engine.planning_ahead`."""
 
     @property
     def is_needed(self) -> bool:
-        """Whether :meth:`begin` would take over the host table now."""
+        """Whether :meth:`begin` would now take over the host table."""
 
     def begin(self, *, has_followed: bool) -> None:
-        """Take over the host table, if plans are needed and the table shows the batch to commit."""
+        """Take over the host table, if plans are needed and ``has_followed``.
+
+        ``has_followed`` says that the table already shows the batch that is about to be committed.
+        """
 
     def end(self) -> None:
-        """Give the host table back, if it was taken over."""
+        """Give the host table back to the writer thread, if it was taken over."""
 
 
 class NoPlanner:
-    """Plans nothing ahead."""
+    """A :class:`Planner` that plans nothing."""
 
     is_needed = False
 

@@ -1,7 +1,7 @@
-"""The children of a metric by the values of its labels, each looked up in the library once.
+"""A cache of a metric's children, by the values of their labels.
 
-The library's lookup by labels costs more than an observation. A metric with few values of labels
-can keep all of its children.
+The lookup of a child in the Prometheus library costs more than an observation. If a metric has few
+label values, all of its children can be cached.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ Metric = TypeVar("Metric", Counter, Gauge, Histogram)
 
 
 class LabelChildren(Generic[Metric]):
-    """The children of one metric. Values of labels need not be texts."""
+    """The children of one metric. Label values need not be strings."""
 
     def __init__(self, metric: Metric) -> None:
         self._metric: Metric = metric
         self._known: dict[tuple[object, ...], Metric] = {}
 
     def of(self, *values: object) -> Metric:
-        """Return the child with these values of the labels. The child exists from then on."""
+        """Return the child with these label values. Create it if needed."""
         child = self._known.get(values)
         if child is None:
             child = self._known[values] = self._metric.labels(*values)

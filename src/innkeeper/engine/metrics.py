@@ -19,8 +19,8 @@ from innkeeper.domain.errors import Busy, Refusal, Unavailable
 from innkeeper.engine.label_children import LabelChildren
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Names the folder of the workers' metrics. The library reads the variable when it is imported,
-so the variable must be set before the process starts."""
+"""The environment variable that names the folder of the workers' metrics. The Prometheus library
+reads it when it is imported, so it must be set before the process starts."""
 
 BATCH = Histogram(
     "innkeeper_commit_steps",
@@ -36,7 +36,7 @@ BOOTS = Counter("innkeeper_boots_total", "Boot requests, by outcome.", ("outcome
 
 AHEAD = Counter(
     "innkeeper_boots_planned_ahead_total",
-    "Boots planned while the batch before them was flushed, by what became of the plan.",
+    "Boots planned during the flush of the previous batch, by outcome: used or undone.",
     ("outcome",),
 )
 
@@ -70,7 +70,7 @@ WAITING = Gauge(
 )
 WAITED = Histogram(
     "innkeeper_wait_seconds",
-    "Time that commands waited for the writer thread: the longest of each kind in a batch.",
+    "Time for which commands waited for the writer thread; the longest of each kind in a batch.",
     ("kind",),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 10.0),
 )
@@ -87,12 +87,12 @@ CONNECTIONS = Gauge(
 )
 FOLLOWED = Gauge(
     "innkeeper_followed_timestamp_seconds",
-    "When a process last updated its host table; the oldest such time of all processes.",
+    "When a process last updated its host table; the oldest time of all processes.",
     multiprocess_mode="livemin",
 )
 LEADING = Gauge(
     "innkeeper_leading",
-    "Whether a process is the leader, to which the others forward writes.",
+    "Whether a process is the leader. The other processes forward writes to the leader.",
     multiprocess_mode="livesum",
 )
 FORWARDING = Gauge(
@@ -102,7 +102,7 @@ FORWARDING = Gauge(
 )
 FORWARDED = Counter(
     "innkeeper_forwarded_total",
-    "Requests that write, in a process that is not the leader, by what followed.",
+    "Write requests to a process that is not the leader, by outcome.",
     ("outcome",),
 )
 DIFFERENCES = Counter(
@@ -115,12 +115,12 @@ COMPARED = Counter(
 )
 REPLACED = Counter(
     "innkeeper_workers_replaced_total",
-    "Workers started to replace one that had ended, or was killed because it hung.",
+    "Workers started to replace a worker that had ended, or was killed because it hung.",
     ("why",),
 )
 LEASE_EVENT_FAILURES = Counter(
     "innkeeper_lease_event_failures_total",
-    "Unexpected errors of events of leases, by what followed.",
+    "Unexpected errors of lease events, by outcome: retried or given up.",
     ("outcome",),
 )
 LEASE_NOTIFICATIONS = Counter(
@@ -184,7 +184,7 @@ _pods: set[str] = set()
 TOGETHER = ("allocations", "heartbeats", "results", "reports")
 KINDS = ("boot", "entries", "write", "decide", "explain", *TOGETHER)
 for _kind in KINDS:
-    # Created at 0, so that rates exist from the start.
+    # Created with the value 0, so that rates exist from the start.
     WAITING.labels(_kind)
     DROPPED.labels(_kind)
     WAITED.labels(_kind)
@@ -200,19 +200,20 @@ for _outcome in ("accepted", "failed", "dropped"):
     LEASE_NOTIFICATIONS.labels(_outcome)
 BUSY, UNAVAILABLE, OVERTAKEN, FAILED = "busy", "unavailable", "overtaken", "failed"
 for _why in (BUSY, UNAVAILABLE, OVERTAKEN, FAILED):
-    # Created at 0, so that rates exist from the start.
+    # Created with the value 0, so that rates exist from the start.
     FAILURES.labels(_why)
 
 
 SETTLES_EVERY_S = 1.0
-"""The time in seconds after which the writer thread lets the library count its observations."""
+"""The writer thread passes its observations to the library at most once in this time."""
 
 
 class Later:
-    """Observations of the writer thread, which the library counts ("settles") later, many at once.
+    """Observations of the writer thread that wait to be passed to the Prometheus library.
 
-    Each observation of the library takes several microseconds, and several times as long just after
-    a flush, when the processor's caches are cold.
+    :meth:`settle` passes on all of them at once. The library needs several microseconds for an
+    observation. Just after a flush, it needs several times as long, because the processor's caches
+    are cold.
     """
 
     def __init__(self) -> None:
@@ -227,7 +228,7 @@ class Later:
         self._left.append((count, amount))
 
     def settle(self) -> None:
-        """Let the library count all observations. Any thread may call this."""
+        """Pass all waiting observations to the library. Any thread may call this."""
         self._settled_s = time.perf_counter()
         while self._left:
             try:
@@ -258,7 +259,7 @@ def waited(kind: str, seconds: float) -> None:
 
 
 def planned_ahead(*, used: int, undone: int) -> None:
-    """Count plans made ahead that were used, and plans made ahead that were undone."""
+    """Count plans that were made ahead, by whether they were used or undone."""
     _USED.inc(used)
     _UNDONE.inc(undone)
 
@@ -290,10 +291,10 @@ def _outcome_of(status: int | None) -> str:
 
 
 def pods(known: Mapping[str, tuple[bool, float | None]]) -> None:
-    """Set the gauges of pods. ``known`` has all pods that exist, by name.
+    """Set the gauges of pods. ``known`` maps the name of each existing pod to its values.
 
-    The values say whether the pod is up, and how many seconds old its measurement is. A removed pod
-    is shown as down, with the age -1, which means "no measurement".
+    The values are whether the pod is up, and the age of its measurement in seconds. A removed pod
+    is shown as down, with the age -1 ("no measurement").
     """
     _pods.update(known)
     for name in _pods:
@@ -305,8 +306,8 @@ def pods(known: Mapping[str, tuple[bool, float | None]]) -> None:
 def zones(known: Mapping[str, tuple[bool, int, int]]) -> None:
     """Set the gauges of child zones.
 
-    ``known`` has, by the name of the child, whether the child is active, and its numbers of servers
-    and of failures. A removed child zone is shown with zeros.
+    ``known`` maps the name of each child to its values: whether the child is active, its number of
+    servers and its number of failed polls. A removed child zone is shown with zeros.
     """
     _zones.update(known)
     for name in _zones:

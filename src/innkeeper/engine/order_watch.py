@@ -4,8 +4,8 @@ Always true: while agents wait, one query per period finds the new orders of all
 agent waits, there are no queries. An order is new if its number is greater than the greatest number
 that was seen before.
 
-May be false: that an agent is woken for every order. If an order was first assigned to another
-agent, its new agent is not woken. So waiting agents also poll.
+May be false: that an agent is woken for every order. If an order moves from one agent to another,
+the new agent is not woken. So waiting agents also poll.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STOP_S = 5.0
 
 
 class OrderWatch:
-    """One thread for all agents that wait in this process."""
+    """A thread that wakes the agents that wait in this process."""
 
     def __init__(self, store: Store, wakeups: Wakeups) -> None:
         self._store = store
@@ -52,7 +52,8 @@ class OrderWatch:
                 continue
             self._is_stopping.wait(PERIOD_S if self._has_looked() else AFTER_FAILURE_S)
             if not self._wakeups.has_listener(work.TOPIC):
-                # No query follows until an agent waits again. By then, the number is outdated.
+                # There are no queries until an agent waits again. By then, the last number is
+                # outdated.
                 self._last = None
 
     def _has_looked(self) -> bool:
@@ -67,8 +68,8 @@ class OrderWatch:
         if self._last is None:
             with self._store.read() as tx:
                 self._last = work.newest(tx)
-            # Waiting agents polled before this read, and may have missed orders: they must poll
-            # again.
+            # Waiting agents polled before this read. They must poll again, because they may have
+            # missed orders.
             self._wakeups.wake_all(work.TOPIC)
             return
         with self._store.read() as tx:

@@ -1,7 +1,7 @@
 """The periodic tasks of a service.
 
-Always true: every task may run late, or twice. If a task concerns the whole cloud, one process runs
-it each time. The other tasks concern this process alone.
+Always true: a task does no harm if it runs late, or twice. If a task concerns the whole cloud, one
+process runs it each time. All other tasks concern only this process.
 """
 
 from __future__ import annotations
@@ -65,22 +65,23 @@ PROBE = "probe"
 BY_ITSELF = "upkeep"
 """The request id under which the actions of periodic tasks are recorded."""
 STEPS_MAX = 100
-"""The maximum number of steps for one pcloud in one turn. The other tasks wait during a turn."""
+"""The maximum number of steps of a ratio rollout in one turn. Other tasks wait until the turn ends.
+"""
 TABLE_AUDIT_PERIOD_S = 20.0
 """With this period, a table of 35,000 hosts is compared once an hour."""
 FOLLOWERS_PATIENCE = 2
-"""If a task last ran this many periods ago, a process that follows the leader runs the task.
-Otherwise, the leader runs it."""
+"""Usually, the leader runs a task. If the task has not run for this many periods, any other process
+may run it."""
 TASK_TIMEOUT_S = 60.0
-"""The maximum time for which a task waits for its commit. After this time, the work is left to the
+"""The maximum time for which a task waits for a commit. After this time, the work is left to the
 task's next turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodicTask:
-    """Work to run every ``period_s`` seconds; ``work`` returns how many things it did.
+    """A function to run every ``period_s`` seconds. ``work`` returns the number of things it did.
 
-    Tasks on one ``thread`` wait for each other.
+    Tasks with the same ``thread`` run one after the other.
     """
 
     name: str
@@ -117,8 +118,8 @@ class PeriodicTasks:
     def tasks(self, is_following: Callable[[], bool] | None = None) -> list[PeriodicTask]:
         """Return all tasks, with their periods.
 
-        ``is_following`` tells whether another process is the leader, which usually runs the tasks
-        for all.
+        ``is_following`` returns whether another process is the leader. The leader usually runs the
+        tasks that concern the whole cloud.
         """
         self._is_following = is_following or self._is_following
         timeout_s = self._settings.computing.order_timeout_s
@@ -161,7 +162,11 @@ class PeriodicTasks:
         ]
 
     def _of_leases(self) -> list[PeriodicTask]:
-        """Return tasks on threads of their own: events must be on time, and a webhook is slow."""
+        """Return the tasks of leases.
+
+        Events have their own thread, because they must be on time. Webhooks have one, too, because
+        they are slow.
+        """
         store, writer, leasing = self._store, self._writer, self._settings.leasing
         events = LeaseEvents(store, writer, self._clock, time.monotonic, self._lease_context)
         tasks = [PeriodicTask(lease_events.TASK, lease_events.PERIOD_S, events.work, "leases")]
@@ -186,7 +191,10 @@ class PeriodicTasks:
         return tasks
 
     def _of_zones(self) -> list[PeriodicTask]:
-        """Return tasks on threads of their own, because they wait for other zones."""
+        """Return the tasks of zones.
+
+        They have their own threads, because they wait for other zones.
+        """
         zones = self._zones
         if zones is None:
             return []
@@ -202,7 +210,7 @@ class PeriodicTasks:
         ]
 
     def _of_pods(self) -> list[PeriodicTask]:
-        """Return tasks on threads of their own, because they wait for pods."""
+        """Return the tasks of pods. They have their own threads, because they wait for pods."""
         pods = self._pods
         if pods is None:
             return []
@@ -237,9 +245,9 @@ class PeriodicTasks:
         return self._write(keep)
 
     def _roll_out(self, uuid: str) -> int:
-        """Finish a rollout of ratios whose request ended early; returns the number of steps.
+        """Continue a rollout of ratios whose request ended early. Return the number of steps.
 
-        If the request still runs, the request and this task each do some of the steps.
+        If the request is still running, the request and this task share the steps.
         """
 
         def go_on(tx: Tx) -> int:
@@ -270,7 +278,7 @@ class PeriodicTasks:
         )
 
     def _probe(self) -> int:
-        """Write a row if nothing was written recently, because reads do not notice a full disk."""
+        """Write a row, if nothing was written recently. Reads would not notice a full disk."""
         if time.perf_counter() - self._store.written_at_s < PROBE_PERIOD_S:
             return 0
         mark = partial(periodic.mark_done, name=PROBE, now=self._clock())
@@ -314,7 +322,7 @@ class PeriodicTasks:
         return PeriodicTask(name, period_s, work)
 
     def _pruning(self, name: str, *prunes: Work[int]) -> PeriodicTask:
-        """Return a task that only one process runs each time, and that deletes what is due."""
+        """Return a task that deletes rows that are due. Only one process runs it each time."""
         turn = self._in_turn(name, PRUNE_PERIOD_S, lambda tx: 1)
 
         def work() -> int:
@@ -325,9 +333,10 @@ class PeriodicTasks:
     def _each_in_turn(
         self, name: str, due: Callable[[Tx], list[str]], act: Callable[[str], int]
     ) -> PeriodicTask:
-        """Return a task that only one process runs each time, and that acts on all that is due.
+        """Return a task that calls ``act`` for each due object. Only one process runs it each time.
 
-        ``due`` returns ids of objects. The work on each object has a transaction of its own.
+        ``due`` returns the ids of these objects. Each object is handled in a transaction of its
+        own.
         """
 
         def take_turn(tx: Tx) -> list[str]:
@@ -343,7 +352,7 @@ class PeriodicTasks:
         return PeriodicTask(name, SWEEP_PERIOD_S, work)
 
     def _is_due(self, name: str, period_s: float) -> bool:
-        """Return whether this process must try a task. In most turns, it need not."""
+        """Return whether this process should try to run the task now."""
         patience = FOLLOWERS_PATIENCE if self._is_following() else 1
         with self._store.read() as tx:
             return periodic.is_due(tx, name, patience * period_s, self._clock())
@@ -353,7 +362,7 @@ class PeriodicTasks:
 
 
 def _act_on(uuid: str, act: Callable[[str], int], name: str) -> int:
-    """Act on the object with this id. A refusal is logged, and the work stays due."""
+    """Call ``act`` with the id of an object. A refusal is logged, and the object stays due."""
     try:
         return act(uuid)
     except Unavailable:

@@ -1,13 +1,12 @@
 """Plans the next boots in a thread of its own, while the writer thread waits for a flush.
 
-Always true: exactly one of the two threads uses the host table and takes or ranks commands. The
-writer thread hands the table and the queue over as its last step before a commit. It takes both
-back before it uses the table or the queue again. A plan writes nothing, so a client is answered
-after the commit of its boot, as without a plan.
+Always true: at any time, only one of the two threads uses the host table, and takes or ranks
+commands. The writer thread hands over the table and the queue as its last step before a commit. It
+takes both back before it uses one of them again. A plan writes nothing. A client is still answered
+only after the commit of its boot.
 
-If no boot waits, if the last flush was quick, or if the settings rule plans out, nothing is handed
-over. So a boot alone is not delayed, and no boot pays for two more switches between threads
-without a gain.
+Nothing is handed over if no boot waits, if the last flush was quick, or if the settings rule out
+plans. So a single boot is not delayed, and threads are not switched without a gain.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from innkeeper.engine.command_queue import CommandQueue
 from innkeeper.engine.executor import Executor
 
 FLUSH_MIN_S = 0.001
-"""A flush that takes less time than this leaves time for a few plans only, which are not worth the
-switches between the threads."""
+"""During a flush that takes less time than this, only a few plans could be made. They would not be
+worth the switches between the threads."""
 LOG = structlog.get_logger("innkeeper.decisions")
 
 
 class PlannerThread:
     """Plans waiting boots between :meth:`begin` and :meth:`end`, which the writer thread calls.
 
-    At most ``count_max`` of them are planned, with at most ``lines_max`` servers. ``clock`` returns
-    seconds.
+    At most ``count_max`` boots are planned, with at most ``lines_max`` servers in all. ``clock``
+    returns seconds.
     """
 
     def __init__(
@@ -61,27 +60,30 @@ class PlannerThread:
         return is_slow and self._waiting.has_boots and self._executor.may_plan_ahead
 
     def begin(self, *, has_followed: bool) -> None:
-        """Hand over the host table and the queue, if needed, and if the table shows the batch."""
+        """Hand over the host table and the queue, if a plan is needed and ``has_followed``.
+
+        ``has_followed`` says that the table already shows the batch that is about to be committed.
+        """
         self._begun_s = self._clock()
         if has_followed and self.is_needed:
             self._is_ending = False
             self._work = self._threads.submit(self._plan)
 
     def end(self) -> None:
-        """Take back the host table and the queue, at the latest after the plan in progress."""
+        """Take back the host table and the queue. Wait for the plan in progress."""
         if self._begun_s is not None:
-            # The measured time is a few microseconds too long, since it includes the sending of
-            # answers.
+            # The measured time also includes the sending of answers, which takes a few
+            # microseconds.
             self._last_flush_s = self._clock() - self._begun_s
             self._begun_s = None
         if self._work is not None:
             self._is_ending = True
-            # No timeout is needed: without the other thread, this thread would make the same plan
-            # now.
+            # No timeout is needed, because this thread would otherwise need the same time for this
+            # plan.
             error = self._work.exception()
             self._work = None
             if error is not None:
-                # The boot is planned again in its batch, and is answered there.
+                # The boot is planned again in its batch, where its client gets the answer.
                 LOG.error("planning_ahead_failed", exc_info=error)
         counts = self._executor.plans_ahead()
         if counts != self._counted:
@@ -95,7 +97,7 @@ class PlannerThread:
 
     def _plan(self) -> None:
         planned = 0
-        # Boots that arrive meanwhile are planned too. They come after the others.
+        # Boots that arrive during the planning are planned too, after the others.
         while len(boots := self._waiting.next_boots(*self._limits)) > planned:
             for each in boots[planned:]:
                 if self._is_ending or not self._executor.plan_ahead(each):

@@ -1,7 +1,7 @@
-"""Deletes all rows that are due, in batches that other writers need not wait for.
+"""Deletes all rows that are due, in small batches.
 
-Always true: each batch is a transaction of its own, and commands that arrive meanwhile get their
-turn between two batches.
+Always true: each batch has a transaction of its own. Other writes get their turn between two
+batches.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from innkeeper.engine.commands import Work
 
 BATCHES_MAX = 2000
-"""The maximum number of batches of one kind in one turn. The rest is left to the next turn."""
+"""The maximum number of batches of one function in one turn. Further rows are left to the next
+turn."""
 
 
 def all_due(write: Callable[[Work[int]], int], prunes: Sequence[Work[int]]) -> int:
-    """Repeat each of ``prunes`` until it deletes nothing; return the number of deleted rows.
+    """Repeat each of ``prunes`` until it deletes nothing. Return the number of deleted rows.
 
     ``write`` executes work in a transaction of its own.
     """

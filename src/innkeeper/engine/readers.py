@@ -2,7 +2,7 @@
 
 Always true: the number of waiting reads is limited, so that each read is answered before its client
 gives up. A read that loses its connection is retried a few times, because it changes nothing. A
-read begins after the call that asks for it, even if several calls share the read.
+read starts after the call that it serves, or after all calls that share it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 AnyRead = ReadTogether[object, object]
 SharingCall = tuple[object, asyncio.Future[object]]
-"""An item, and the future that gets its answer."""
+"""An item of a call, and the future that gets the answer."""
 WAITING_MAX = 2_000
 """The maximum number of waiting and running reads. Eight threads execute them in a few seconds."""
 
@@ -54,10 +54,10 @@ class ReaderThreads:
     async def run_together(self, work: ReadTogether[T, R], item: T) -> R:
         """Run ``work`` for this item, together with the items of other waiting calls.
 
-        For each ``work``, one read runs at a time. So if there are more calls, more of them share a
-        read. Raises the refusal of the item.
+        For each ``work``, one read runs at a time. Calls that arrive during a read share the next
+        one. Raises the refusal of the item.
         """
-        # The calls of one read have items and answers of the same types.
+        # All calls that share a read have items and answers of the same types.
         key = cast("AnyRead", work)
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._calls.setdefault(key, []).append((item, future))
@@ -78,7 +78,7 @@ class ReaderThreads:
     async def _answers(self, work: AnyRead, items: list[object]) -> Sequence[object]:
         read = self.run(lambda tx: work(tx, items))
         (answers,) = await asyncio.gather(read, return_exceptions=True)
-        # An error of the read is the answer to each of the calls.
+        # If the read fails, each of the calls gets the error.
         return [answers] * len(items) if isinstance(answers, BaseException) else answers
 
     def _read(self, work: Callable[[Tx], T]) -> T:

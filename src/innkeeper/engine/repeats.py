@@ -1,4 +1,4 @@
-"""The count and the pauses of retries that block their thread."""
+"""The number and the pauses of retries in a thread that may block."""
 
 from __future__ import annotations
 
@@ -27,5 +27,8 @@ class Repeats:
 
 
 def _jitter() -> float:
-    """Return a number from 0 to 1, which a clock's last digits make different in each process."""
+    """Return a number from 0 to 1.
+
+    It comes from a clock's last digits, so it differs by process.
+    """
     return time.perf_counter_ns() // 100 % JITTER_OF / JITTER_OF

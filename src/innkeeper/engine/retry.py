@@ -41,33 +41,32 @@ T = TypeVar("T")
 
 BINDING_ATTEMPTS_MAX = 4
 """The maximum number of attempts of a write that may conflict with another write for the same
-project, such as a binding to a pod. Two such writers at once are rare, and the second writer finds
-the binding of the first."""
+project, such as a binding to a pod. Two such writes at once are rare, and the second one finds the
+first one's binding."""
 GROUP_ATTEMPTS_MAX, GROUP_PAUSE_S = 40, 0.25
-"""The maximum number of attempts to make a server while another request makes the first server of
-its group in another pod, and the pause between attempts: ten seconds in all. This is enough, since
-a pod usually refuses a server at once."""
+"""Attempts to create a server of a group while another request creates the group's first server in
+another pod. The maximum number of attempts and the pause between two of them give ten seconds in
+all. This is enough, because a pod that refuses a server usually does so at once."""
 PODS_MAX = 10
-"""The maximum number of pods that are asked for a create, one after the other. Each pod may take
-seconds, and clients wait for about a minute. Pods that are known to be full are not asked at all,
-so even two refusals are rare.
-"""
+"""The maximum number of pods that are asked for one create, one after the other. Each pod may take
+seconds, and clients wait for about a minute. Even two refusals are rare, because pods that are
+known to be full are not asked."""
 LOOK_UPS_MAX = 3
 """The maximum number of times that a boot is looked up after a commit that was not acknowledged."""
 FORWARDS_MAX, FORWARD_WITHIN_S = 2, 30.0
 """A boot is forwarded at most ``FORWARDS_MAX`` times, and then carried out in the process that
-received it. After ``FORWARD_WITHIN_S`` seconds it is not repeated, because its client may have
-given up."""
+received it. After ``FORWARD_WITHIN_S`` seconds, the boot is not forwarded again, because its client
+may have given up."""
 REPEAT_WITHIN_S = 3.0
-"""A batch is not retried later than this, because other commands wait for the thread."""
+"""A batch is not retried after this time, because other commands wait for the writer thread."""
 CAUSE = "Another thread concurrently updated the resource provider data. Please retry your update"
-"""By these words, Placement clients recognize a conflict that they should retry."""
+"""Placement clients recognize by this text that they should retry after a conflict."""
 
 # -- a conflict with another writer ------------------------------------------------------------
 
 CLAIM = Retry(
     errors=(ProviderChanged,),
-    happened="a host changed after the plan had read it",
+    happened="a host changed after the plan had read the host",
     repeated="the read, the plan and the claim, in the same transaction",
     where=("systems/compute/boot/boot.py",),
     attempts_max=Setting("claim_attempts_max", lambda it: it.scheduling.claim_attempts_max),
@@ -101,16 +100,17 @@ WHOLE_HOSTS = Retry(
         "entrypoints/api/compute/grouping/aggregates.py",
         "entrypoints/api/leases",
     ),
-    # The default for allocations. It is not a setting: if a writer loses this often, more
-    # attempts do not help.
+    # This is also the default for allocations. It is not a setting, because after this many
+    # conflicts more attempts do not help.
     attempts_max=10,
-    answer="Other requests changed the same hosts each time that this one was tried. Nothing "
-    "was changed. Repeat the request.",
+    answer="Other requests changed the same hosts during each attempt. This request changed "
+    "nothing. Repeat the request.",
 )
 BINDINGS = Retry(
     errors=(Overtaken,),
     happened="another writer changed the same project's bindings to pods, or the same routings",
-    repeated="the choice of the pod, if there is one, and the write, in a transaction of its own",
+    repeated="the write, and the choice of the pod if the write needs one, in a transaction of its "
+    "own",
     where=(
         "engine/pods/clouds.py",
         "engine/pods/creating.py",
@@ -123,11 +123,11 @@ BINDINGS = Retry(
 )
 SERVER_GROUPS = Retry(
     errors=(GroupElsewhere,),
-    happened="while a pod was asked for a server of a group, another request began to make the "
-    "group's first server in another pod",
-    repeated="the plan, the choice of the pod and the request to it",
+    happened="another request began to make the first server of the same server group in "
+    "another pod",
+    repeated="the plan, the choice of the pod and the request to the pod",
     where=("engine/pods/creating.py",),
-    # The other server of the group may be refused, too. The group then goes on to the next pod.
+    # The other pod may also refuse the group's first server. The group then goes to the next pod.
     attempts_max=GROUP_ATTEMPTS_MAX,
     pauses_s=(GROUP_PAUSE_S,),
     answer="409: The servers of a server group must be in one pod.",
@@ -138,13 +138,13 @@ VOLUMES = Retry(
     repeated="the choice of the pool and the claim, in a transaction of its own",
     where=("entrypoints/api/volumes", "entrypoints/api/compute/servers/devices.py"),
     attempts_max=10,
-    answer="Other requests changed the chosen pools each time that this one was tried. Nothing "
-    "was changed. Repeat the request.",
+    answer="Other requests changed the chosen pools during each attempt. This request changed "
+    "nothing. Repeat the request.",
 )
 ALL_ELSE = Retry(
     errors=(Overtaken, ConcurrentUpdate),
     happened="another writer committed first, or the client sent an outdated generation",
-    repeated="nothing: the client reads again and decides",
+    repeated="nothing; the client must read again and decide",
     where=("systems",),
     attempts_max=1,
     answer="409, with the reason",
@@ -155,23 +155,23 @@ ALL_ELSE = Retry(
 BUILD = Retry(
     errors=(Exception,),
     happened="an agent failed to build a server, or did not report the result in time",
-    repeated="the order to build it, at the next alternate host",
+    repeated="the order to build the server, at the next alternate host",
     where=("systems/compute/servers/builds.py",),
     attempts_max=Setting("build_attempts_max", lambda it: it.scheduling.build_attempts_max),
     answer="none; the server is in ERROR",
 )
 ZONES = Retry(
     errors=(EntryStale, Conflict),
-    happened="a zone did not build the servers that a plan has there, since the hosts were taken",
-    repeated="the plan, and the builds that are missing",
+    happened="a zone did not build its servers of a plan, since the chosen hosts were taken",
+    repeated="the plan, and the missing builds",
     where=("engine/zones/booting.py",),
     attempts_max=Setting("zone_boot_attempts_max", lambda it: it.zoning.zone_boot_attempts_max),
-    answer="as for a boot for which this zone has no host",
+    answer="the same as if no host was found",
 )
 PODS = Retry(
     errors=(PodRefused,),
     happened="a pod refused a create for a reason that another pod may not have",
-    repeated="the choice of a pod, without those that refused, and the create",
+    repeated="the choice among the other pods, and the create",
     where=("engine/pods/creating.py",),
     attempts_max=PODS_MAX,
     answer="the refusal of the first pod; administrators get the reason of each pod",
@@ -179,14 +179,14 @@ PODS = Retry(
 LOST_PARTS = Retry(
     errors=(PodRefused,),
     happened="a pod refused a create, since it had lost a flavor, volume type, key pair or image",
-    repeated="the create, after these were made again in the pod",
+    repeated="the create, after the lost parts were made again in the pod",
     where=("engine/pods/creating.py",),
     attempts_max=2,
     answer="the refusal of the pod",
 )
 UNSETTLED = Retry(
     errors=(NotFound,),
-    happened="a resource is unknown, and a pod that may have made it did not answer before",
+    happened="a resource is unknown, and a pod that may have made it did not answer earlier",
     repeated="the request, after the pod was asked again",
     where=("entrypoints/api/pods/door/forwarding.py",),
     attempts_max=2,
@@ -197,21 +197,21 @@ UNSETTLED = Retry(
 
 PASSING = Retry(
     errors=(Collided, Unreachable),
-    happened="a conflict with another transaction, or a connection lost before the commit was "
-    "sent; nothing was changed",
+    happened="the transaction conflicted with another one, or the connection was lost before the "
+    "commit was sent; nothing was changed",
     repeated="the whole batch, or the read, on another connection",
     where=("engine/batches.py", "engine/readers.py"),
     attempts_max=4,
     within_s=REPEAT_WITHIN_S,
-    # After these pauses, a conflict has ended, and a dead connection is replaced. A fail-over of
-    # the database takes longer: the client gets a 503, and retries.
+    # After these pauses, a conflict has usually ended, and a dead connection is replaced. A
+    # fail-over of the database takes longer. Then the client gets a 503, and should retry.
     pauses_s=(0.05, 0.2, 0.6),
     answer="503",
 )
 WAITED = Retry(
     errors=(Busy,),
     happened="other writers held the lock for busy_timeout_s",
-    repeated="nothing: each command, retried alone, would wait just as long",
+    repeated="nothing, because each command alone would wait just as long",
     where=("engine/batches.py",),
     attempts_max=1,
     answer="503",
@@ -220,10 +220,10 @@ ONE_BY_ONE = Retry(
     errors=(Exception,),
     happened="a batch failed for another reason, such as a full disk or a defect in one of its "
     "commands; nothing was changed",
-    repeated="each command alone, up to the first that finds the database unreachable or busy",
+    repeated="each command alone, until a command finds the database unreachable or busy",
     where=("engine/batches.py",),
     attempts_max=2,
-    answer="the error of this command: 500 or 503",
+    answer="500 or 503, with the error of this command",
 )
 DOUBT = Retry(
     errors=(Doubtful,),
@@ -260,15 +260,15 @@ POD_CHECK = Retry(
 )
 ORDER_LOOK = Retry(
     errors=(Refusal,),
-    happened="the database refused a look for orders that other processes wrote",
-    repeated="the look",
+    happened="a query for orders that other processes wrote failed",
+    repeated="the query",
     where=("engine/order_watch.py",),
     pauses_s=(2.0,),
     answer="none; the refusal is logged",
 )
 ELECTION = Retry(
     errors=(Refusal,),
-    happened="the database refused a look at the leader, or the leader's renewal of its term",
+    happened="a query for the leader failed, or the leader could not renew its term",
     repeated="the step of the election",
     where=("engine/leader/election.py",),
     pauses_s=(1.0,),
@@ -280,7 +280,7 @@ LEADER_LINK = Retry(
     repeated="the connection",
     where=("engine/leader/link.py",),
     pauses_s=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
-    answer="none; meanwhile this process carries out its requests itself",
+    answer="none; until the leader is reached, this process writes to the database itself",
 )
 LEASE_EVENT = Retry(
     errors=(Exception,),
@@ -299,7 +299,7 @@ WEBHOOK = Retry(
     where=("engine/leases/webhook.py", "systems/leases/notifications.py"),
     attempts_max=20,
     pauses_s=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 600.0),
-    answer="none; the notification is dropped, and that is logged",
+    answer="none; the notification is dropped, and the loss is logged",
 )
 
 # -- a start -----------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ WEBHOOK = Retry(
 START = Retry(
     errors=(Unreachable, Busy, Doubtful),
     happened="the database was unreachable when a service started",
-    repeated="the step of the start, after a check whether it is done already",
+    repeated="the step of the start, after a check whether it is already done",
     where=("entrypoints/worker/database_wait.py",),
     within_s=Setting("database_wait_s", lambda it: it.storing.database_wait_s),
     pauses_s=(0.25, 0.5, 1.0, 2.0, 4.0, 5.0),
@@ -326,7 +326,7 @@ START_ON_FILE = Retry(
 UPGRADE = Retry(
     errors=(Busy,),
     happened="another program was upgrading the schema",
-    repeated="the check for the upgrade's end",
+    repeated="the check whether the upgrade has ended",
     where=("store/schema.py",),
     within_s=600.0,
     pauses_s=(0.2, 0.4, 0.8, 1.6, 3.2, 5.0),
@@ -334,7 +334,7 @@ UPGRADE = Retry(
 )
 GALERA_WRITER = Retry(
     errors=(Unreachable,),
-    happened="several programs named different Galera nodes the writer at the same time",
+    happened="several programs chose different Galera nodes as the writer at the same time",
     repeated="the search for the writer",
     where=("store/backends/galera.py",),
     attempts_max=3,

@@ -23,7 +23,7 @@ class Retry:
     The modules in ``where`` retry after one of the ``errors``. ``attempts_max`` includes the first
     attempt, so 1 means no retry. No attempt starts later than ``within_s``. ``pauses_s`` are the
     pauses before the retries; the last pause is repeated. ``answer`` tells what the client gets
-    after the last failure; :func:`.retry.again` raises it as the message.
+    after the last failure. For :func:`.retry.again`, it is the message of the raised error.
     """
 
     errors: tuple[type[Exception], ...]
@@ -36,7 +36,7 @@ class Retry:
     pauses_s: tuple[float, ...] = ()
 
     def attempts(self, settings: Settings) -> int:
-        """Return the maximum number of attempts. Call this for a row that limits the number."""
+        """Return the maximum number of attempts. The row must limit this number."""
         most = self.attempts_max
-        assert most is not None, "bounded in time, not in number"
+        assert most is not None, "this row limits the time, not the number of attempts"
         return int(most.of(settings)) if isinstance(most, Setting) else most

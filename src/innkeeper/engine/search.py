@@ -1,7 +1,7 @@
 """The thread that searches the columns of all providers for allocation candidates.
 
 Always true: a search sees every write that was acknowledged before the search started. Only this
-thread touches the table. No search runs much longer than ``SEARCH_S``.
+thread touches the table of providers. A search stops after about ``SEARCH_S`` seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from innkeeper.store.transactions import Store, Tx
 
 LOG = structlog.get_logger("innkeeper.placement")
 WAITING_MAX = 1_000
-"""The maximum number of waiting searches. The clients of further searches would give up waiting."""
+"""The maximum number of waiting searches. If more searches waited, their clients would give up."""
 WAIT_S = 30.0
 """If a search has waited longer than this, it is refused, because its client is about to give
 up."""
@@ -34,7 +34,7 @@ GoesOn = Callable[[], bool]
 
 
 class Searcher(Protocol):
-    """The part of the placement room that the thread uses."""
+    """The functions of the placement system that the search thread uses."""
 
     def load(self, tx: Tx) -> None:
         """Read all providers."""
@@ -49,7 +49,7 @@ class Searcher(Protocol):
 
 
 class SearchThread:
-    """The thread and its waiting searches."""
+    """The search thread and its waiting searches."""
 
     def __init__(self, store: Store, searcher: Searcher, ids: IdSource) -> None:
         self._store = store
@@ -66,7 +66,7 @@ class SearchThread:
     async def find(
         self, query: CandidateQuery, render: Callable[[FoundCandidates], T]
     ) -> tuple[FoundCandidates, T]:
-        """Search, and ``render`` the result in the same thread, because a result may be long."""
+        """Search and ``render`` in the search thread, because rendering can take long."""
         if self._is_stopping:
             raise Unavailable("The service is stopping.")
         if self._waiting >= WAITING_MAX:
@@ -91,7 +91,8 @@ class SearchThread:
         if begun_s - submitted_s > WAIT_S:
             raise Unavailable("The search waited too long for earlier searches. Retry later.")
         until_s = begun_s + SEARCH_S
-        # The transaction ends before the search: an open one delays checkpoints of the WAL.
+        # The transaction ends before the search, because an open transaction delays checkpoints of
+        # the WAL.
         with self._store.read() as tx:
             table = self._searcher.follow(tx, query)
         found = self._searcher.find(
@@ -107,7 +108,7 @@ class SearchThread:
             self._searcher.load(tx)
 
     def stop(self) -> None:
-        """End the running search with what it has found, and start no more searches."""
+        """End the running search early, with what it has found. Refuse waiting searches."""
         self._is_stopping = True
         self._pool.shutdown(wait=True, cancel_futures=True)
 

@@ -1,7 +1,7 @@
 """The type of an open transaction, for handlers that submit work to the engine.
 
-Work is a function that gets a transaction. It passes the transaction on to a system, and does
-nothing else with it, because the store alone has SQL.
+Work is a function that gets a transaction. It only passes the transaction on to the code under
+``systems``, because only the store contains SQL.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Wakes requests that wait for a commit.
 
-Always true: if a wake-up comes between the time when a request starts to listen and the time when
-it waits, the wake-up is not lost.
+Always true: a wake-up is not lost if it comes after a request has started to listen, but before the
+request waits.
 
 May be false: that a wake-up comes promptly after each commit. This process may notice the commits
 of other processes late, so waiting requests also poll.
@@ -18,7 +18,7 @@ Waiter = tuple[asyncio.AbstractEventLoop, asyncio.Event]
 
 
 class Wakeups:
-    """Wake-ups by topic and name, sent from any thread to waiters on event loops."""
+    """Wakes waiting requests by topic and name. Any thread may send a wake-up."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,12 +28,12 @@ class Wakeups:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the service is stopping, so that waiting requests must give up."""
+        """Whether the service is stopping. If so, waiting requests must give up."""
         return self._is_stopping
 
     @contextmanager
     def listen(self, topic: str, name: str) -> Iterator[asyncio.Event]:
-        """A context manager that provides an event, which each wake-up for the name sets."""
+        """Return a context manager whose event is set by each wake-up for the name."""
         event = asyncio.Event()
         waiter = (asyncio.get_running_loop(), event)
         key = (topic, name)
@@ -93,7 +93,7 @@ def _wake(waiters: Iterable[Waiter]) -> None:
         by_loop.setdefault(loop, []).append(event)
     for loop, events in by_loop.items():
         try:
-            # One call for all waiters of a loop, because each costs a system call.
+            # One call wakes all waiters of a loop, because each call costs a system call.
             loop.call_soon_threadsafe(_set, events)
         except RuntimeError:
             # The loop is closed, and its requests are gone. The sender has already committed, and

@@ -1,10 +1,10 @@
 """The writer thread, which alone decides and writes. It commits waiting commands as one batch.
 
 Always true: a command is answered only after its commit. Each command succeeds or fails alone. If
-nobody waits for a command any more when its turn comes, the command is not carried out. No other
-thread touches the host table, so no decision sees half a claim. Only while this thread waits for a
-flush may it lend the table to :mod:`innkeeper.engine.planning_ahead`. Every accepted command is
-answered, even if the thread itself ends.
+nobody waits for a command any more when its turn comes, the command is dropped. No other thread
+touches the host table, so no decision sees half a claim. There is one exception: while this thread
+waits for a flush, :mod:`innkeeper.engine.planning_ahead` may use the table. Every accepted command
+is answered, even if the thread itself ends.
 
 :mod:`innkeeper.engine.batches` executes a batch, and handles database failures.
 """
@@ -38,22 +38,23 @@ BATCH_MAX = 256
 """The maximum size of a batch. In a larger batch, the first command would wait too long."""
 LINES_MAX = 1_000
 """A batch of several commands writes at most about this many rows (of allocations and servers). So
-a command that waits for a batch waits no longer than for one large request. A boot of 1,000 servers
-takes 0.15 s. A single request can write thousands of rows."""
+a command waits for another batch no longer than for one large request. A boot of 1,000 servers
+takes 0.15 s. A batch of one command may write thousands of rows."""
 GATHER_MIN_S, GATHER_MAX_S = 0.003, 0.008
 GATHER_SHARE = 1 / 8
-"""The length of an interval as a share of the time that the last batch took. An interval takes
-between ``GATHER_MIN_S`` and ``GATHER_MAX_S`` seconds. After a batch of several commands, the
-clients are about to send the next commands. So the writer waits for one or two intervals. It
-expects as many commands as the last batch answered, plus those that waited after that batch. The
-writer stops waiting once all expected commands have come, or once an interval brings no new
-command. At the end of an interval, a check takes the interpreter from the threads that submit
-commands, so there are no more than two checks."""
+"""After a batch of several commands, clients are about to send their next commands, so the writer
+waits for one or two intervals. An interval takes this share of the time that the last batch took,
+but at least ``GATHER_MIN_S`` and at most ``GATHER_MAX_S`` seconds.
+
+The writer expects as many commands as the last batch answered, plus the commands that were waiting
+after that batch. It stops waiting once all expected commands have come, or once an interval brings
+no new command. There are no more than two intervals, because the check at the end of each interval
+takes the interpreter lock from the threads that submit commands."""
 FAILURES_MAX = 5
 """The service reports that it is not ready after this many consecutive failed batches."""
 DEFERRED_S = 0.25
 """The maximum time for which a deferred command waits for the commit of another command. While
-clients send one request after the other, commits follow each other in less time."""
+clients are active, the next commit usually comes earlier."""
 
 
 class Writer:
@@ -66,8 +67,8 @@ class Writer:
         self._planner = PlannerThread(self._waiting, executor, BATCH_MAX, LINES_MAX)
         self._deferred: deque[PendingCommand] = deque()
         self._wakeup = threading.Event()
-        # The thread is woken only once this many commands wait: each wake-up takes the
-        # interpreter from the threads that submit commands.
+        # The thread is woken only once this many commands wait, because each wake-up takes the
+        # interpreter lock from the threads that submit commands.
         self._wanted = 1
         self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
         self._is_stopping = False
@@ -124,9 +125,9 @@ class Writer:
     def submit_all_and_wait(
         self, commands: Sequence[Command[T]], timeout_s: float
     ) -> list[T | BaseException]:
-        """Submit commands at once, so that they share commits, and block until all are answered.
+        """Submit several commands that share commits, and block until all are answered.
 
-        An answer may be the exception of its command. Raises :class:`TimeoutError`.
+        If a command fails, its answer is the exception. Raises :class:`TimeoutError`.
         """
 
         async def submit_all() -> list[T | BaseException]:
@@ -142,19 +143,21 @@ class Writer:
         Raises the command's refusal. Raises :class:`Unavailable` at once if too many commands
         wait, or if the service is stopping.
         """
-        # A batch mixes commands with answers of different types; this one's is a T.
+        # A batch mixes commands with answers of different types. The answer to this command is a T.
         return cast("T", await self._enter(command))
 
     def defer(self, command: Command[object]) -> None:
-        """Execute a command with the next one that writes, or alone after ``DEFERRED_S``.
+        """Execute a command in the commit of the next writing command, or after ``DEFERRED_S``.
 
-        It is executed before commands that are submitted later. It has no answer. If the process
-        dies before, the command is never executed.
+        The command is executed before commands that are submitted later. It has no answer. If the
+        process dies before that commit, the command is never executed.
         """
         self._defer(PendingCommand(command, is_deferred=True))
 
     def submit_with_next(self, command: Command[T]) -> asyncio.Future[T]:
-        """Execute a command as :meth:`defer` does. The future has its answer after the commit.
+        """Execute a command like :meth:`defer`.
+
+        The returned future gets the answer after the commit.
 
         If the service is stopping, the answer may be :class:`Unavailable`.
         """
@@ -170,19 +173,19 @@ class Writer:
         # If the queue is full, the next waiting command takes the deferred commands along.
         with suppress(Unavailable):
             if self._deferred:
-                # The command has an empty context, so that other callers do not depend on this
-                # client.
+                # The command gets an empty context. Otherwise, it could be dropped if this client
+                # leaves, and other callers need it.
                 Context().run(self._waiting.put, PendingCommand(Write(_nothing), is_deferred=True))
                 self._wake()
 
     def _defer(self, pending: PendingCommand) -> None:
         self._deferred.append(pending)
-        # Without the caller's context: whether its client leaves does not matter any more.
+        # The timer gets an empty context, because it no longer matters whether the client leaves.
         loop = asyncio.get_running_loop()
         loop.call_later(DEFERRED_S, self._end_wait, pending, context=Context())
 
     def _end_wait(self, pending: PendingCommand) -> None:
-        """Execute the deferred commands now, if ``pending``, the oldest, is among them."""
+        """Execute the deferred commands now, if ``pending`` is still the oldest of them."""
         # The writer thread may take the deferred commands meanwhile.
         with suppress(IndexError):
             if self._deferred[0] is pending:
@@ -218,7 +221,7 @@ class Writer:
                 self._is_at_work = False
                 batch = []
         finally:
-            # Whatever ended the thread, no other code would answer these commands.
+            # The thread ends here, for whatever reason. No other code would answer these commands.
             self._has_ended = True
             self._planner.stop()
             self._refuse([*batch, *self._waiting.drain(), *_all_of(self._deferred)])
@@ -230,8 +233,8 @@ class Writer:
     def _take(self) -> list[PendingCommand]:
         """Wait for commands, and return the next batch; it is empty if the thread must end."""
         batch: list[PendingCommand] = []
-        # In a loop, because the wake-up for a command of the last batch may come late, and because
-        # all commands may be unwanted.
+        # This is a loop, because the wake-up for a command of the last batch may come late, and
+        # because all taken commands may be unwanted.
         while not batch and (self._waiting or self._deferred or not self._is_stopping):
             while not self._waiting and not self._is_stopping:
                 self._await(1, metrics.SETTLES_EVERY_S if metrics.LATER else None)
@@ -249,15 +252,15 @@ class Writer:
         wanted: list[PendingCommand] = []
         unwanted: list[PendingCommand] = []
         for each in found:
-            # Checked once, because the client may leave at any moment.
+            # ``is_unwanted`` is read once, because the client may leave at any moment.
             (unwanted if each.is_unwanted else wanted).append(each)
         for each in wanted:
             each.caller.must_finish()
         if unwanted:
             self._drop(unwanted)
         if self._deferred and (self._is_stopping or any(e.command.is_writing for e in wanted)):
-            # Taken last, to include all commands that were deferred before a wanted command
-            # arrived.
+            # The deferred commands are taken last, to include all that were deferred before a
+            # wanted command arrived.
             return [*_all_of(self._deferred), *wanted]
         return wanted
 
@@ -267,10 +270,11 @@ class Writer:
             metrics.DROPPED.labels(kind).inc(count)
 
     def _expect(self, batch: Sequence[PendingCommand], took_s: float) -> None:
-        """Note how many commands may come after a batch, and how long to wait for them."""
+        """Set how many commands to expect after this batch, and how long to wait for them."""
         # A deferred command does not make a client send its next command.
         answered = sum(not each.is_deferred for each in batch)
-        # After a batch of one command, no others are expected, so the next command is not delayed.
+        # After a batch of one command, no commands are expected, so that the next command is not
+        # delayed.
         self._expected = min(answered + len(self._waiting), BATCH_MAX) if answered > 1 else 0
         self._gather_s = min(max(GATHER_MIN_S, GATHER_SHARE * took_s), GATHER_MAX_S)
 
@@ -285,7 +289,7 @@ class Writer:
         """Sleep until ``count`` commands wait, the timeout has passed or the thread must end."""
         self._wanted = count
         self._wakeup.clear()
-        # Checked after the event is cleared, so that no command is missed.
+        # The condition is checked after the event is cleared, so that no command is missed.
         if len(self._waiting) < count and not self._is_stopping:
             self._wakeup.wait(timeout_s)
 
@@ -297,7 +301,8 @@ class Writer:
                 by_loop.setdefault(each.future.get_loop(), []).append(each)
         for loop, answered in by_loop.items():
             try:
-                # One wake-up for all commands of a loop, because each costs a system call.
+                # One wake-up serves all commands of a loop, because each wake-up costs a system
+                # call.
                 loop.call_soon_threadsafe(_resolve, answered)
             except RuntimeError:
                 # The loop is closed and its clients are gone, but the commands are committed.

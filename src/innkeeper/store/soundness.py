@@ -27,14 +27,14 @@ LOST_REFERENCE = Invariant(
 LOST_LINK = Invariant(
     ROOM,
     "lost-link",
-    "every link refers to existing rows on both sides",
-    "Remove the row.",
-    "removes the row, which contains only the link",
+    "a row of a link table refers to two existing rows",
+    "Remove the row of the link table.",
+    "removes the row of the link table, which has no other data",
 )
 LOST_QUEUE = Invariant(
     ROOM,
     "lost-queue",
-    "there is exactly one row that writers queue for",
+    "there is exactly one row that writers lock to queue",
     "Stop all processes but one until the row is restored.",
     "restores the row",
 )
@@ -42,7 +42,7 @@ UNREADABLE = Invariant(
     ROOM,
     "unreadable",
     "all stored values can be read",
-    "Save the database, restore a backup, and report the error.",
+    "Keep a copy of the database, restore a backup, and report the error.",
 )
 INVARIANTS = (LOST_REFERENCE, LOST_LINK, LOST_QUEUE, UNREADABLE)
 UNREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

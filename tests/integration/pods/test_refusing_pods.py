@@ -19,7 +19,7 @@ pytestmark = pytest.mark.timeout(300)
 
 VOLUMES = "/volume/v3/volumes"
 USER = "user:acme"
-TOO_MANY = f"{PODS_MAX} places refused this request, and no more are asked."
+TOO_MANY = f"{PODS_MAX} clouds refused this request. No other cloud is asked."
 
 
 @pytest.fixture

@@ -1,1 +1,1 @@
-"""One process of several is the leader: the others forward their writes to it. ADR 0043."""
+"""One of several processes is the leader. The others forward their writes to it. See ADR 0043."""

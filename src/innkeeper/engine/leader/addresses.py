@@ -1,4 +1,4 @@
-"""The address at which a process takes forwarded writes, as the leader's row stores it."""
+"""The address at which a process takes forwarded writes. The leader's row stores it as text."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import msgspec
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SOCKET_PATH_MAX = 107
-"""The largest path of a Unix socket in bytes. Source: ``unix(7)``."""
+"""The maximum length of the path of a Unix socket, in bytes. Source: ``unix(7)``."""
 ID_CHARS = 12
-"""The name of a socket has this many characters from the end of a random id. The first characters
-of the id encode a time."""
+"""The number of characters in the file name of a socket. These are the last characters of the
+process's random id, because the first characters encode a time."""
 SUFFIX = ".sock"
 
 
 class PeerAddress(msgspec.Struct, frozen=True):
     """The ways to reach one process.
 
-    ``path`` is a Unix socket on ``machine``. ``host`` and ``port`` are reached with TLS;
-    ``certificate`` is the SHA-256 digest of the certificate there, in hexadecimal digits.
+    ``path`` is a Unix socket on ``machine``. On ``host`` and ``port``, the process listens with
+    TLS. ``certificate`` is the SHA-256 digest of its certificate, in hexadecimal digits.
     """
 
     machine: str
@@ -39,7 +39,7 @@ _DECODER = msgspec.json.Decoder(PeerAddress)
 
 
 def parsed(text: str) -> PeerAddress | None:
-    """Return the address in the text of a row; ``None`` if another version wrote it."""
+    """Return the address in the text of a row, or ``None`` if another version wrote the text."""
     try:
         return _DECODER.decode(text)
     except msgspec.MsgspecError:
@@ -47,7 +47,7 @@ def parsed(text: str) -> PeerAddress | None:
 
 
 def listens(path: str) -> bool:
-    """Return whether a process seems to listen on a Unix socket, without waiting for an answer."""
+    """Return whether a process seems to listen on a Unix socket. Does not wait for an answer."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)
         return probe.connect_ex(path) not in {errno.ECONNREFUSED, errno.ENOENT}

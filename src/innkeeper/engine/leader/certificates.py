@@ -1,8 +1,8 @@
-"""TLS between processes on different machines, with certificates that nobody has to manage.
+"""TLS between processes on different machines. Operators need not manage the certificates.
 
-Always true: each process makes a certificate for itself at its start. The key of the certificate is
-never in a file that stays. The leader's row has the certificate's digest, and the client accepts no
-other certificate.
+Always true: each process makes its own certificate when it starts. The key is only in a temporary
+file that is removed at once. The leader's row has the digest of the leader's certificate, and a
+client accepts no other certificate.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 VALID = timedelta(days=3650)
-"""The time for which a certificate is valid, which is longer than any process runs. Processes
-identify a certificate by its digest, not by its dates."""
+"""The time for which a certificate is valid. No process runs for so long. Clients check a
+certificate by its digest, not by its dates."""
 
 
 def server_context(now: datetime) -> tuple[ssl.SSLContext, bytes]:
@@ -46,7 +46,7 @@ def server_context(now: datetime) -> tuple[ssl.SSLContext, bytes]:
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    # The ssl module loads keys from files only.
+    # The ssl module can only load keys from files.
     with tempfile.TemporaryDirectory(prefix="innkeeper-tls-") as folder:
         path = Path(folder) / "both.pem"
         path.touch(mode=0o600)
@@ -57,7 +57,7 @@ def server_context(now: datetime) -> tuple[ssl.SSLContext, bytes]:
 
 
 def client_context() -> ssl.SSLContext:
-    """Return a client's context. The caller must compare the digest of the certificate."""
+    """Return a client's context. The caller must check the digest of the server's certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False

@@ -1,7 +1,7 @@
 """A follower's connection to one leader, and the requests that wait for its answers.
 
-Always true: each request has one of three outcomes: it gets an answer; it raises
-:class:`NotForwarded`, and was certainly not carried out; or it raises :class:`Unanswered`, and may
+Always true: each request has one of three outcomes. It gets an answer. Or it raises
+:class:`NotForwarded`, and was certainly not carried out. Or it raises :class:`Unanswered`, and may
 have been carried out.
 """
 
@@ -39,9 +39,9 @@ from innkeeper.engine.leader.frames import (
 LOG = structlog.get_logger("innkeeper.leader")
 WAITING_MAX = 10_000
 PINGS_MAX = 5
-"""After this many pings without an answer, the connection is given up. This is needed because a
-leader that this process cannot reach may still renew its term in the database. Pings are counted
-instead of seconds, because this process may be suspended itself."""
+"""After this many pings without an answer, the connection is given up. This check is needed because
+a leader that this process cannot reach may still renew its term in the database. Pings are counted
+instead of seconds, because this process itself may be suspended for a time."""
 _RECEIVED = msgspec.msgpack.Decoder(Reply | Decline | Ping | Greeting)
 
 
@@ -51,7 +51,7 @@ class NotForwarded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a process shows to another one: its ``version``, and that it knows ``secret``."""
+    """The identity of a process: its ``version``, and the ``secret`` that it proves to know."""
 
     version: str
     secret: bytes
@@ -63,9 +63,9 @@ class LinkLimits:
     """The limits of connections between processes, for both sides.
 
     A follower pings every ``ping_s`` seconds. Requests and answers have at most ``payload_max``
-    bytes. A process that has not proved its identity after ``greet_within_s`` seconds is cut off.
-    At most ``strangers_max`` connections at once may be without such a proof: fewer than the open
-    files that the service keeps in reserve.
+    bytes. A process that has not proved its identity after ``greet_within_s`` seconds is
+    disconnected. At most ``strangers_max`` connections at once may be without such a proof. This
+    number is smaller than the number of open files that the service keeps in reserve.
     """
 
     ping_s: float = 1.0
@@ -78,7 +78,10 @@ USUAL = LinkLimits()
 
 
 class LeaderConnection:
-    """A connection that can be opened once. ``on_lost`` is called when it ends after that."""
+    """A connection to the leader. It can be opened only once.
+
+    ``on_lost`` is called when an opened connection ends.
+    """
 
     def __init__(
         self,
@@ -97,7 +100,7 @@ class LeaderConnection:
         self._is_retiring = False
 
     async def open(self, address: PeerAddress) -> None:
-        """Connect, and let both sides prove who they are.
+        """Connect, and let both sides prove their identity.
 
         Raises :class:`OSError` or :class:`ValueError` with the reason.
         """
@@ -137,7 +140,7 @@ class LeaderConnection:
             self._end_if_done()
 
     def retire(self) -> None:
-        """End the connection once all requests have their answers."""
+        """End the connection as soon as no request waits for an answer."""
         self._is_retiring = True
         self._end_if_done()
 
@@ -150,7 +153,7 @@ class LeaderConnection:
             self._frames.close()
 
     async def _watched(self) -> None:
-        """Give up the connection if the leader stays silent."""
+        """Send pings, and end the connection if the leader stays silent."""
         heard, pings = 0, 0
         while pings < PINGS_MAX:
             self._frames.send(Ping())
@@ -172,14 +175,14 @@ class LeaderConnection:
         elif address.machine == this_machine():
             raise OSError("The leader has ended, or its socket belongs to another user.")
         else:
-            raise OSError("The leader is on another machine, and has no peer_host.")
+            raise OSError("The leader is on another machine, and listens only on its own machine.")
 
     async def _greet(self, address: PeerAddress) -> None:
-        """Prove to the leader who this process is, and let the leader prove the same."""
+        """Prove to the leader that this process knows the secret, and check the leader's proof."""
         identity, frames = self._identity, self._frames
         channel = frames.certificate_digest()
         if channel.hex() != (address.certificate if channel else ""):
-            raise ValueError("The leader has another certificate than its row says.")
+            raise ValueError("The leader's certificate does not match the digest in its row.")
         greeting = await self._next_greeting()
         if greeting.version != identity.version:
             raise ValueError(f"The leader runs version {greeting.version}.")
@@ -189,7 +192,7 @@ class LeaderConnection:
         shown = await self._next_greeting()
         wanted = proof(identity.secret, b"server", nonce, channel)
         if not hmac.compare_digest(shown.proof, wanted):
-            raise ValueError("The leader does not know the secret.")
+            raise ValueError("The leader did not prove that it knows the secret.")
 
     async def _next_greeting(self) -> Greeting:
         assert self._greeting is not None
@@ -227,7 +230,7 @@ class LeaderConnection:
 
 
 def _exists(path: str) -> bool:
-    """Return whether a socket is there, and this user may reach it."""
+    """Return whether this user can see a socket at this path."""
     try:
         return Path(path).exists()
     except OSError:

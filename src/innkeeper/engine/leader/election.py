@@ -3,13 +3,13 @@
 Always true: the leader renews its term through its own writer thread. So another process replaces a
 leader whose writer is stuck, or whose database connection is lost. The old leader follows the new
 leader once it sees the new leader's row. Clocks of different machines are not compared. The
-leader's row has a beat, a number that each renewal changes. A process takes over after
-``LOOKS_MAX`` further looks at the same beat. Until then it follows the old leader, since a slow
-database has the same effect.
+leader's row has a beat, a number that each renewal changes. If a process sees the same beat again
+``LOOKS_MAX`` times, it takes over. Until then it follows the old leader, because a slow database
+may only have delayed the renewal.
 
-May be false: that only one process believes that it leads. After the suspension of a leader, two
-processes may believe it for about a second. Both may write then, because safety does not depend on
-the leader.
+May be false: that only one process believes that it leads. If a leader was suspended and resumes,
+two processes may believe this for about a second. Both may then write, because safety does not
+depend on the leader.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ LOG = structlog.get_logger("innkeeper.leader")
 PERIOD_S = 1.0
 """The leader renews its term once per period, and the others look once per period."""
 LOOKS_MAX = 3
-"""After this many further looks at the same beat (the number that each renewal changes), the leader
-counts as dead."""
+"""The leader counts as dead after this many further looks at the same beat. The beat is the number
+that each renewal changes."""
 WRITE_WITHIN_S = 5.0
 RESIGN_WITHIN_S = 2.0
-"""At its stop, a process waits this long for a step in progress, and then for the write that
-resigns. If it cannot resign, the others still notice that it is gone, but later."""
+"""When a process stops, it waits this long for a step in progress, and then this long for the write
+with which it resigns. If it cannot resign, the other processes notice later that it is gone."""
 
 OnChange = Callable[[Leader | None], None]
-"""Called with the leader to forward writes to; ``None`` if this process is the leader now."""
+"""A function that is called with the new leader when the leader has changed. It gets ``None`` if
+this process is the leader now."""
 
 
 class Election:
@@ -49,9 +50,9 @@ class Election:
     def __init__(
         self, store: Store, writer: Writer, holder: str, address: str | None, on_change: OnChange
     ) -> None:
-        """``holder`` is this process's random id; ``address`` says how others reach it.
+        """``holder`` is this process's random id. Other processes reach it at ``address``.
 
-        A process without an address only follows.
+        A process without an address never becomes the leader.
         """
         self._store = store
         self._writer = writer
@@ -64,7 +65,7 @@ class Election:
         self._looks = 0
         self._trouble: str | None = None
         self._has_ended = False
-        # A step may run while the process ends.
+        # A step may still run in another thread when the process resigns.
         self._lock = threading.Lock()
 
     @property
@@ -74,11 +75,14 @@ class Election:
 
     @property
     def is_following(self) -> bool:
-        """Whether another process was alive as the leader at the last look."""
+        """Whether the last look found another process that leads and is alive."""
         return self._followed is not None
 
     def step(self) -> None:
-        """Renew the own term, or look at the leader, and take over if it is dead."""
+        """If this process leads, renew its term.
+
+        Otherwise, look at the leader, and take over if it is dead.
+        """
         with self._lock:
             if self._has_ended:
                 return
@@ -93,13 +97,16 @@ class Election:
                 self._note_trouble(None)
 
     def _note_trouble(self, trouble: str | None) -> None:
-        """Log once that a step failed. The next step tries again."""
+        """Log that a step failed, unless the last step failed for the same reason."""
         if trouble is not None and trouble != self._trouble:
             LOG.warning("leader_not_known", error=trouble)
         self._trouble = trouble
 
     def resign(self) -> None:
-        """Take no further part. Another process may lead at once; the writer must still run."""
+        """Leave the election, so that another process can lead at once.
+
+        The writer must still run.
+        """
         self._has_ended = True
         if not self._lock.acquire(timeout=RESIGN_WITHIN_S):
             LOG.warning("leader_not_resigned", error="The database is too slow.")
@@ -110,7 +117,7 @@ class Election:
             if mine is not None:
                 self._write(lambda tx: leadership.resign(tx, mine), RESIGN_WITHIN_S)
         except Refusal as error:
-            # The others take over when they see no more beats.
+            # Another process takes over when the beat no longer changes.
             LOG.warning("leader_not_resigned", error=str(error))
         finally:
             self._lock.release()
@@ -119,7 +126,7 @@ class Election:
         try:
             renewed = self._write(lambda tx: leadership.renew(tx, mine))
         except Refusal:
-            # The writer of this process may be stuck, while another process has taken over.
+            # The writer of this process may be stuck, and another process may have taken over.
             self._look(takes_over=False)
             raise
         if renewed is None:
@@ -133,7 +140,7 @@ class Election:
         self._looks = self._looks + 1 if found == self._seen else 0
         self._seen = found
         if found is not None and found.holder == self._holder:
-            # The last renewal was committed, but the acknowledgement was lost.
+            # The last renewal was committed, but its acknowledgement was lost.
             self._set_mine(found)
             return
         if self._mine is not None:
@@ -171,5 +178,5 @@ class Election:
 
 
 def _term_of(leader: Leader | None) -> tuple[int, str] | None:
-    # After the row was lost, terms begin at 1 again.
+    # The holder is compared too, because terms begin at 1 again if the row was lost.
     return None if leader is None else (leader.term, leader.holder)

@@ -1,8 +1,8 @@
 """Messages between two processes of one database, as frames on a stream.
 
-A frame is a length of four bytes and that many bytes of MessagePack. Both sides first prove that
-they know the secret of the database's processes; nothing else is read before that. Frames that are
-sent in one turn of the event loop leave in one packet.
+A frame is a length in four bytes, followed by that number of bytes of MessagePack. First, both
+sides prove that they know the secret of the database's processes. Nothing else is read before that.
+Frames that are sent in one turn of the event loop are written to the connection together.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import cast
 import msgspec
 
 FRAME_MAX = 64 * 1024 * 1024
-"""The largest frame in bytes. A larger one closes the connection."""
+"""The maximum size of a frame in bytes. A larger frame closes the connection."""
 GREETING_MAX = 1024
-"""The largest frame before both sides have proved who they are."""
+"""The maximum size of a frame in bytes before both sides have proved that they know the secret."""
 NONCE_BYTES = 32
 _LENGTH = struct.Struct(">I")
 
@@ -42,27 +42,27 @@ class Cancel(msgspec.Struct, array_like=True, frozen=True, tag=2):
 
 
 class Reply(msgspec.Struct, array_like=True, frozen=True, tag=3):
-    """The answer to one request. Without a ``payload``, a part of the request may be done."""
+    """The answer to one request. Without a ``payload``, the outcome of the request is unknown."""
 
     number: int
     payload: bytes | None
 
 
 class Decline(msgspec.Struct, array_like=True, frozen=True, tag=4):
-    """The leader has not carried a request out, and will not."""
+    """The leader has not carried out a request, and will not do so."""
 
     number: int
 
 
 class Ping(msgspec.Struct, array_like=True, frozen=True, tag=5):
-    """Asks for the same message in return, as a sign of life."""
+    """Asks the leader to send the same message back, as a sign of life."""
 
 
 class Greeting(msgspec.Struct, array_like=True, frozen=True, tag=6):
     """The first frame of each side: the program's version and a random number.
 
-    The client's greeting has a proof that the client knows the secret. The server answers with a
-    second greeting, which has the server's proof.
+    The client's greeting also has a proof that the client knows the secret. The server then sends a
+    second greeting with a proof of its own.
     """
 
     version: str
@@ -74,13 +74,14 @@ Message = Ask | Cancel | Reply | Decline | Ping | Greeting
 
 
 def proof(secret: bytes, side: bytes, nonce: bytes, channel: bytes) -> bytes:
-    """Return a proof that ``side`` knows the secret, for the process that drew ``nonce``.
+    """Return a proof that ``side`` knows the secret. The other side has drawn ``nonce``.
 
-    ``channel`` is the digest of the server's certificate, or empty on a Unix socket. A proof for
-    one channel is worthless on another. Raises :class:`ValueError` for a nonce of another length.
+    ``channel`` is the digest of the server's certificate, or empty on a Unix socket. So a proof for
+    one connection is worthless on a connection to another server. Raises :class:`ValueError` if the
+    nonce has a wrong length.
     """
     if len(nonce) != NONCE_BYTES:
-        raise ValueError("a nonce of the wrong length")
+        raise ValueError("the nonce has a wrong length")
     text = b"innkeeper leader 2\x00" + side + b"\x00" + nonce + channel
     return hmac.new(secret, text, hashlib.sha256).digest()
 
@@ -88,9 +89,9 @@ def proof(secret: bytes, side: bytes, nonce: bytes, channel: bytes) -> bytes:
 class Frames(asyncio.Protocol):
     """Reads and writes frames on one connection.
 
-    ``on_open``, ``on_frame`` and ``on_close`` are called in the event loop. An error of
-    ``on_frame`` closes the connection. No frame is handled once the connection is closing.
-    ``heard`` increases whenever the other side sends something.
+    ``on_open``, ``on_frame`` and ``on_close`` are called in the event loop. If ``on_frame`` raises
+    an error, the connection is closed. Frames that arrive after that are ignored. ``heard``
+    increases whenever the other side sends something.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Frames(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See :class:`asyncio.Protocol`."""
-        # The transports of uvloop do not inherit from asyncio's.
+        # The transports of uvloop do not inherit from those of asyncio.
         self._transport = cast("asyncio.Transport", transport)
         self._on_open(self)
 
@@ -145,7 +146,10 @@ class Frames(asyncio.Protocol):
         del buffer[:start]
 
     def send(self, message: Message) -> None:
-        """Send a message soon. A closed connection drops it."""
+        """Send a message in the next turn of the event loop.
+
+        A closed connection drops the message.
+        """
         frame = msgspec.msgpack.encode(message)
         if not self._leaving:
             asyncio.get_running_loop().call_soon(self._flush)
@@ -157,18 +161,18 @@ class Frames(asyncio.Protocol):
             self._transport.write(b"".join(leaving))
 
     def other_side(self) -> str:
-        """Return the address of the other side; empty on a Unix socket."""
+        """Return the address of the other side, or an empty text on a Unix socket."""
         name = None if self._transport is None else self._transport.get_extra_info("peername")
         return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else ""
 
     def certificate_digest(self) -> bytes:
-        """Return the digest of the other side's certificate; empty without TLS."""
+        """Return the digest of the other side's certificate, or empty bytes without TLS."""
         tls = None if self._transport is None else self._transport.get_extra_info("ssl_object")
         certificate = None if tls is None else tls.getpeercert(binary_form=True)
         return b"" if certificate is None else hashlib.sha256(certificate).digest()
 
     def close(self) -> None:
-        """Close the connection, after what was already sent."""
+        """Close the connection after all sent messages have left."""
         self._is_closing = True
         if self._transport is not None:
             self._flush()

@@ -1,7 +1,7 @@
-"""The part of a process among several: to be the leader, or to forward writes to the leader.
+"""The role of one process among several: it is the leader, or forwards writes to the leader.
 
-Always true: forwarding only changes which process writes. Safety does not depend on it. A process
-that cannot reach the leader writes by itself.
+Always true: forwarding only changes which process writes. Safety does not depend on forwarding, so
+a process that cannot reach the leader writes by itself.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ LOG = structlog.get_logger("innkeeper.leader")
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """One process among those of a database.
+    """One of the processes that serve a database.
 
-    ``holder`` is its random id. Sockets are in ``folder``. Without a ``host``, processes on other
-    machines cannot forward writes to this process. With a ``host``, this process listens there, on
-    the first free port of ``ports``. When it stops, it finishes forwarded requests for at most
-    ``grace_s``.
+    ``holder`` is the process's random id. Sockets are in ``folder``. With a ``host``, the process
+    also listens there, on the first free port of ``ports``. Without a ``host``, processes on other
+    machines cannot forward writes to it. When the process stops, it waits up to ``grace_s`` seconds
+    for forwarded requests in progress.
     """
 
     identity: Identity
@@ -56,7 +56,7 @@ class Peer:
 
 
 def another_leads(database: Database) -> bool:
-    """Return whether another process of this machine leads on a database, and is alive."""
+    """Return whether another process of this machine is the leader of a database, and is alive."""
     found = database.read(leadership.current)
     address = None if found is None else parsed(found.address)
     if address is None or address.machine != this_machine() or not address.path:
@@ -83,7 +83,7 @@ class Leadership:
 
     @property
     def is_following(self) -> bool:
-        """Whether another process is the leader, as far as this one knows."""
+        """Whether another process is the leader, as far as this process knows."""
         return self._election is not None and self._election.is_following
 
     @property
@@ -96,7 +96,7 @@ class Leadership:
         return await self._link.ask(kind, payload, client)
 
     async def start(self) -> None:
-        """Listen, and take part in the election. A process that cannot listen only follows."""
+        """Listen, and join the election. A process that cannot listen never becomes the leader."""
         loop = asyncio.get_running_loop()
         address = await self._listen()
         if address is None:
@@ -109,7 +109,10 @@ class Leadership:
         self._election = Election(self._store, self._writer, self._peer.holder, text, changed)
 
     def advertised(self, address: PeerAddress) -> PeerAddress:
-        """Return the address for the leader's row. It is where this process listens."""
+        """Return the address for the leader's row.
+
+        Usually, it is the address where this process listens.
+        """
         return address
 
     async def stop(self) -> None:
@@ -120,13 +123,19 @@ class Leadership:
         self._link.close()
 
     def step(self) -> int:
-        """Take part in the election once, from any thread. Returns 0, as nothing is counted."""
+        """Make one step of the election. Any thread may call this.
+
+        Returns 0, as nothing is counted.
+        """
         if self._election is not None:
             self._election.step()
         return 0
 
     async def _listen(self) -> PeerAddress | None:
-        """Listen on a Unix socket and with TLS, as far as possible; return the address, if any."""
+        """Try to listen on a Unix socket, and with TLS.
+
+        Return the address, or ``None`` if both fail.
+        """
         path, (port, digest) = await self._on_path(), await self._on_port()
         if path is None and not port:
             return None

@@ -1,10 +1,10 @@
-"""A follower's connection to the current leader, whichever process that is.
+"""A follower's connection to the current leader.
 
 Always true: a request that was certainly not carried out raises :class:`NotForwarded`, so this
 process may carry it out itself. Any other request without an answer raises :class:`Unanswered`.
 
-After a change of leader, no more requests are sent to the old leader. Requests that were sent
-earlier still wait for the old leader's answers, as long as the old leader shows signs of life.
+After a change of leader, the old leader gets no more requests. Earlier requests still wait for the
+old leader's answers, as long as the old leader shows signs of life.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Link:
         return self._current is not None
 
     def follow(self, leader: Leader | None) -> None:
-        """Forward to this leader from now on."""
+        """From now on, forward requests to this leader, or to none."""
         self._leader = leader
         if self._connecting is not None:
             self._connecting.cancel()
@@ -61,7 +61,7 @@ class Link:
         self._connect()
 
     def close(self) -> None:
-        """End all connections. Requests that wait are unanswered."""
+        """End all connections. Waiting requests raise :class:`Unanswered`."""
         self.follow(None)
         for each in list(self._retired):
             each.abort()
@@ -69,8 +69,8 @@ class Link:
     async def ask(self, kind: str, payload: bytes, client: ClientConnection | None = None) -> bytes:
         """Have the leader carry out a request, and return its answer.
 
-        If the ``client`` leaves, the leader drops the request, unless it has already begun.
-        Raises :class:`NotForwarded`, or :class:`Unanswered`.
+        If the ``client`` leaves, the leader drops the request, unless the request has already
+        begun. Raises :class:`NotForwarded`, or :class:`Unanswered`.
         """
         if self._current is None:
             raise NotForwarded
@@ -89,7 +89,7 @@ class Link:
         )
 
     async def _keep_trying(self, leader: Leader, address: PeerAddress) -> None:
-        """Connect, and try again after any failure. Log only changes."""
+        """Connect, and try again after each failure. Log a failure only if its reason is new."""
         pause_s, last = AGAIN_S, ""
         while self._current is None:
             connection = LeaderConnection(self._identity, self._lost, self._limits)

@@ -1,10 +1,9 @@
-"""The leader's side: it answers the requests that other processes forward.
+"""The leader's side of the connections. It answers requests that other processes forward.
 
 Always true: a request is carried out only for a process that runs the same version of the program,
 and has proved that it knows the secret that the processes of the database share. If a connection
-ends, the clients of its requests count as gone: requests that have not begun are not carried out.
-
-Every process listens from its start, since each may become the leader.
+ends, the clients of its requests count as gone, so requests that have not begun are dropped. Every
+process listens from its start, because it may become the leader.
 """
 
 from __future__ import annotations
@@ -41,21 +40,21 @@ from innkeeper.engine.leader.frames import (
 LOG = structlog.get_logger("innkeeper.leader")
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 OLD_AFTER_S = 60.0
-"""A socket that is younger than this is not removed, because a starting process may have bound the
-socket without listening on it yet."""
+"""A socket file that is younger than this is not removed. A process that is starting may have bound
+the socket, but not yet listen on it."""
 PROBES = {socket.TCP_KEEPIDLE: 30, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 3}
-"""The options with which the system probes silent connections. A connection is probed after 30 s of
-silence, and then every 10 s. After three probes without an answer, it is ended. The connection to a
-suspended process is kept, since the machine of the process answers."""
+"""TCP keep-alive options. A connection is probed after 30 s of silence, and then every 10 s. After
+three probes without an answer, the kernel ends the connection. A connection to a suspended process
+is kept, because the machine's kernel answers the probes."""
 _RECEIVED = msgspec.msgpack.Decoder(Ask | Cancel | Ping | Greeting)
 
 Handler = Callable[[bytes, ClientConnection], Awaitable[bytes]]
-"""A function that carries out one kind of request. It gets the connection of the request's client.
-It raises :class:`NotServed` if it has not carried out the request."""
+"""A function that carries out one kind of request. The second argument is the connection of the
+request's client. Raises :class:`NotServed` if the request was not carried out."""
 
 
 class NotServed(Exception):
-    """This process does not serve such requests. The process that forwarded it may serve it."""
+    """The leader does not serve this kind of request. The follower may serve it itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +77,12 @@ class _Peer:
 
 
 class PeerListener:
-    """Listens on a Unix socket, and with TLS on an address if other machines take part."""
+    """Listens on a Unix socket. If other machines take part, it also listens with TLS."""
 
     def __init__(
         self, identity: Identity, handlers: Mapping[str, Handler], limits: LinkLimits = USUAL
     ) -> None:
-        """``handlers`` may be filled until the first request comes."""
+        """``handlers`` must be complete before the first request comes."""
         self._identity = identity
         self._limits = limits
         self._handlers = handlers
@@ -94,7 +93,7 @@ class PeerListener:
         self._is_closing = False
 
     async def listen_on_path(self, path: Path) -> None:
-        """Listen on a Unix socket, which only this user can open."""
+        """Listen on a Unix socket that only this user can open."""
         path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         loop = asyncio.get_running_loop()
         self._servers.append(await loop.create_unix_server(self._frames(b""), str(path)))
@@ -125,7 +124,7 @@ class PeerListener:
         raise AssertionError("the caller passes at least one port")
 
     async def close(self, grace_s: float) -> None:
-        """Accept no more requests, finish those in progress for at most ``grace_s``, and end."""
+        """Accept no more requests, wait up to ``grace_s`` for requests in progress, and close."""
         self._is_closing = True
         for server in self._servers:
             server.close()
@@ -207,7 +206,7 @@ class PeerListener:
         except NotServed:
             outcome = Decline(ask.number)
         finally:
-            # This is sent after an error as well. Otherwise, the client would wait for ever.
+            # The outcome is also sent after an error. Otherwise, the follower would wait for ever.
             peer.running.pop(ask.number, None)
             peer.frames.send(outcome)
 
@@ -215,8 +214,8 @@ class PeerListener:
 def _probe_connections(server: asyncio.Server) -> None:
     """Let the system end connections to machines that are gone.
 
-    Connections inherit the options of the server's sockets. The leader only answers requests, so it
-    would never notice that a machine is gone.
+    Accepted connections inherit the options of the listening sockets. The leader itself never
+    notices that a machine is gone, because it only answers requests.
     """
     for each in server.sockets:
         each.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -1,8 +1,8 @@
-"""Tells the external check about leases that ended.
+"""Tells the external check service about leases that ended.
 
-Always true: a message is posted outside of the writer thread, and never delays a lease. A failed
-post is logged, and not repeated. If a process dies between a post and the commit after it, the
-message is posted again.
+Always true: messages are posted outside the writer thread, so they never delay a lease. A failed
+post is logged, and not repeated. If a process dies after a post, but before the commit that removes
+the message, the message is posted again.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ PERIOD_S = 5.0
 POSTS_AT_ONCE = 20
 """The maximum number of posts in one turn."""
 TIMEOUT_S = 60.0
-"""How long the task waits for a commit."""
+"""The maximum time for which the task waits for a commit."""
 
 
 class LeaseEndChecks:
-    """The delivery of messages about ended leases, by one process."""
+    """Posts the messages about ended leases in one process."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class LeaseEndChecks:
         self._settings = settings
 
     def work(self) -> int:
-        """Deliver the messages that are due. Return their number."""
+        """Post the messages that are due. Return their number."""
         with self._store.read() as tx:
             found = end_checks.due(tx, self._clock(), POSTS_AT_ONCE)
         if not found or not self._writer.submit_and_wait(Write(self._take_turn), TIMEOUT_S):

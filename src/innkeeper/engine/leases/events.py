@@ -1,17 +1,16 @@
-"""Carries out the due events of leases, in short steps, for the periodic tasks.
+"""Carries out the due events of leases in short steps, as a periodic task.
 
-Always true: nothing is written while no event is due. First, all due events are begun. Then each
-lease takes one step in turn, so a lease with many hosts does not delay the others. The steps of
-several leases share a commit, and a step that fails does not affect the others.
+Always true: nothing is written while no event is due. First, all due events are begun. Then the
+leases take turns, one step at a time, so a lease with many hosts does not delay the others. Steps
+of several leases share a commit. A failed step does not affect the other steps.
 
-One process at a time does this work. The process extends its turn with every commit. If the process
-dies, another process takes over :data:`TURN_S` after the last commit. The state of an event is in
-the store, so nothing is lost. The process itself only remembers which lease is next, and which
-leases must wait.
+One process at a time does this work. It extends its turn with every commit. If it dies, another
+process takes over :data:`TURN_S` after the last commit. The state of events is in the store, so
+nothing is lost. A process itself remembers only which lease is next, and which leases must wait.
 
-What is retried: a lease that waits for an agent, or that another writer has overtaken, is retried
-after short pauses, without a limit. An unexpected error is retried ``lease_event_retries_max``
-times, with growing pauses.
+What is retried: if a lease waits for an agent, or if another writer has changed the same rows, the
+lease is retried after short pauses, without a limit. An unexpected error is retried
+``lease_event_retries_max`` times, with growing pauses.
 """
 
 from __future__ import annotations
@@ -39,28 +38,30 @@ TASK = "lease_events"
 PERIOD_S = 0.5
 """Events begin within a second of their time."""
 TURN_S = 5.0
-"""A process loses its turn if it has not extended it for this long, for example because it died."""
+"""A process loses its turn if it has not extended the turn for this time, for example because it
+died."""
 WORK_S = 2.0
-"""The task returns after this time, so that it can be stopped. It continues in its next period."""
+"""The task returns after about this time, so that it can be stopped. It continues in its next
+period."""
 LEASES_AT_ONCE = 20
-"""The number of leases that take a step before due events are read again."""
+"""The maximum number of leases that take a step together."""
 DONE_AT_ONCE = 50
-"""After this much work in one transaction, no further step begins in it, because all other writers
-are waiting."""
+"""After this number of changes in one transaction, the transaction begins no further step, because
+all other writers wait for it."""
 BEGUN_AT_ONCE = DONE_AT_ONCE
-"""The number of leases whose events are begun in one commit."""
+"""The maximum number of leases whose events are begun together."""
 LINES = 50
 """An estimate of the number of rows that a step writes."""
 SKIPPED = -1
-"""The answer of a step that must wait for the next commit."""
+"""The answer for a lease whose step was left to the next commit."""
 WAIT_FIRST_S = 0.5
 WAIT_MAX_S = 4.0
-"""The pauses of a lease that waits for an agent."""
+"""The first and the longest pause of a lease that waits for an agent."""
 FAILED_FIRST_S = 1.0
 FAILED_MAX_S = 60.0
-"""The pauses after unexpected errors."""
+"""The first and the longest pause after unexpected errors."""
 TIMEOUT_S = 60.0
-"""How long the task waits for a commit."""
+"""The maximum time for which the task waits for a commit."""
 
 Answer = int | BaseException
 Act = Callable[[Tx, str, LeaseContext], int]
@@ -68,16 +69,17 @@ Act = Callable[[Tx, str, LeaseContext], int]
 
 @dataclass(slots=True)
 class _Pause:
-    """How long a lease waits, and until when."""
+    """The current pause of a lease: its length and its end."""
 
     length_s: float
     until: datetime
 
 
 class _Load:
-    """The steps of several leases that were submitted together, in the turn that began at ``turn``.
+    """Steps of several leases that are submitted together.
 
-    The count of work starts again when the transaction is retried.
+    ``turn`` is the time that identifies the process's turn. If the transaction is retried, the work
+    is counted again from 0.
     """
 
     def __init__(self, turn: datetime, act: Act, context: LeaseContext) -> None:
@@ -88,7 +90,7 @@ class _Load:
         self._done = 0
 
     def step(self, tx: Tx, uuid: str) -> int:
-        """Act on a lease, unless the transaction is full or another process took the turn."""
+        """Let a lease take a step, unless the transaction is full or the turn is lost."""
         if self._tx is not tx:
             self._tx, self._done = tx, 0
         if self._done >= DONE_AT_ONCE:
@@ -126,7 +128,7 @@ class LeaseEvents:
         self._progress = 0
 
     def work(self) -> int:
-        """Carry out due events. Return how much was done."""
+        """Carry out due events. Return the amount of work done."""
         before, end_s = self._progress, self._timer_s() + WORK_S
         looked_s = self._timer_s()
         self._begin_due()
@@ -149,7 +151,7 @@ class LeaseEvents:
                 tx, TASK, self._turn, TURN_S, now
             )
             found = events.due(tx, now) if is_ours else []
-        # Leases whose events are not due any more need no pause.
+        # Leases that have no due events any more need no pause.
         self._pauses = {uuid: self._pauses[uuid] for uuid in found if uuid in self._pauses}
         known = {*self._queue, *self._idle}
         now_due = [uuid for uuid in found if uuid not in known and not self._must_wait(uuid, now)]
@@ -169,7 +171,7 @@ class LeaseEvents:
 
     def _must_wait(self, uuid: str, now: datetime) -> bool:
         pause = self._pauses.get(uuid)
-        # A clock that was set back must not make a lease wait for longer.
+        # If the clock was set back, a lease must not wait longer than the longest pause.
         longest = timedelta(seconds=FAILED_MAX_S)
         return pause is not None and now < pause.until <= now + longest
 
@@ -193,12 +195,15 @@ class LeaseEvents:
         self._queue.extendleft(reversed(skipped))
 
     def _wake_idle(self) -> bool:
-        """Queue leases without progress again if others made progress: hosts may be free now."""
+        """If some lease made progress, queue the leases again that had made none.
+
+        Hosts that they need may be free now. Return whether any lease was queued.
+        """
         if all(seen == self._progress for seen in self._idle.values()):
             return False
         with self._store.read() as tx:
             found = events.due(tx, self._clock())
-        # Completed events are not due any more.
+        # Drop leases whose events were completed.
         self._idle = {uuid: self._idle[uuid] for uuid in found if uuid in self._idle}
         woken = [uuid for uuid, seen in self._idle.items() if seen < self._progress]
         self._queue.extend(woken)
@@ -217,10 +222,9 @@ class LeaseEvents:
         self._pauses[uuid] = _Pause(length_s, self._clock() + timedelta(seconds=length_s))
 
     def _write(self, uuids: Sequence[str], act: Act, lines: int) -> Mapping[str, Answer]:
-        """Let each of these leases take a step, in as few commits as possible.
+        """Call ``act`` for each of these leases, in as few commits as possible. Return the answers.
 
-        Return the answers. If the process has lost its turn, nothing is done, and the process
-        forgets what it remembered.
+        If the process has lost its turn, it does nothing, and forgets its queue and its pauses.
         """
         now = self._clock()
         load = _Load(now, act, self._context())

@@ -1,11 +1,11 @@
 """Replaces failed hosts in leases, as a periodic task.
 
-Always true: if there are no failed hosts and no recorded failures, a turn costs two reads. A lease
-for which nothing has changed is checked again after :data:`RETRY_S`. Each lease is healed in a
-transaction of its own.
+Always true: if there are no failed hosts and no recorded failures, a turn costs two reads. If
+nothing has changed for a lease, the lease is checked again after :data:`RETRY_S`. Each lease is
+healed in a transaction of its own.
 
 A silent agent counts as down only after this process itself has waited long enough for a heartbeat.
-So after an outage of the service, it does not seem that all hosts have failed.
+Otherwise, all hosts would seem to have failed after an outage of the service.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ PERIOD_S = 10.0
 RETRY_S = 300.0
 """The time after which a lease is checked again, even if no host failed or came back."""
 LEASES_AT_ONCE = 100
-"""The maximum number of leases that one turn heals. The others follow in the next turns."""
+"""The maximum number of leases that are healed in one turn. Other leases follow in the next turns.
+"""
 TIMEOUT_S = 60.0
-"""How long the task waits for a commit."""
+"""The maximum time for which the task waits for a commit."""
 
 
 class LeaseHealing:
-    """The checks of one process for failed hosts. It remembers what it has tried for each lease."""
+    """Heals leases in one process. Remembers which failed hosts it has handled for each lease."""
 
     def __init__(
         self, store: Store, writer: Writer, clock: Clock, context: Callable[[], LeaseContext]
@@ -51,7 +52,7 @@ class LeaseHealing:
         self._tried: dict[str, tuple[frozenset[int], datetime]] = {}
 
     def work(self) -> int:
-        """Heal the leases for which something has changed. Return how many were changed."""
+        """Heal the leases that are due. Return the number of leases that were changed."""
         context = self._context()
         with self._store.read() as tx:
             found = healing.look(tx, context)
@@ -61,7 +62,7 @@ class LeaseHealing:
         return sum(self._heal(uuid, failed) for uuid, failed in due[:LEASES_AT_ONCE])
 
     def _due(self, found: FailedHosts, context: LeaseContext) -> list[tuple[str, frozenset[int]]]:
-        """Return the leases to heal now, each with its failed hosts."""
+        """Return the leases to heal now, and the failed hosts of each."""
         now = context.now
         self._silent_since = {each: self._silent_since.get(each, now) for each in found.silent}
         patience = timedelta(seconds=context.service_down_time_s)
@@ -94,7 +95,7 @@ class LeaseHealing:
         except Unavailable:
             raise
         except Refusal as refusal:
-            # Usually, another writer was faster. The next turn tries again.
+            # Usually, another writer has changed the same rows. The next turn tries again.
             LOG.warning("lease_not_healed", lease=uuid, reason=refusal.message)
             return 0
         self._tried[uuid] = (failed, context.now)

@@ -1,4 +1,4 @@
-"""Ends leases that were unused for their grace time, as a periodic task.
+"""Ends leases that have been idle for longer than their grace time, as a periodic task.
 
 Always true: a turn checks a limited number of leases. Each lease is checked again and ended in a
 transaction of its own.
@@ -20,11 +20,11 @@ from innkeeper.systems.leases.context import LeaseContext
 TASK = "idle_leases"
 PERIOD_S = 30.0
 TIMEOUT_S = 60.0
-"""How long the task waits for a commit."""
+"""The maximum time for which the task waits for a commit."""
 
 
 class IdleLeases:
-    """The checks of one process for idle leases."""
+    """Checks for idle leases in one process."""
 
     def __init__(
         self, store: Store, writer: Writer, clock: Clock, context: Callable[[], LeaseContext]

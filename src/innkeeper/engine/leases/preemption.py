@@ -1,6 +1,6 @@
-"""Warns and deletes preemptible servers, as a periodic task.
+"""Warns preemptible servers, and deletes them, as a periodic task.
 
-A preemptible server uses a host of the freepool until a lease needs the host. Always true: nothing
+A preemptible server uses a host of the freepool until a lease needs that host. Always true: nothing
 is written while nothing is due. One process at a time acts, in short transactions.
 """
 
@@ -17,13 +17,13 @@ from innkeeper.systems.leases.context import LeaseContext
 TASK = "preemption"
 PERIOD_S = 1.0
 STEPS_MAX = 10
-"""The number of transactions in one turn. The rest follows in the next turn."""
+"""The maximum number of transactions in one turn. Further work is left to the next turn."""
 TIMEOUT_S = 60.0
-"""How long the task waits for a commit."""
+"""The maximum time for which the task waits for a commit."""
 
 
 class PreemptionTask:
-    """Looks at preemptible servers in one process. It remembers nothing between two looks."""
+    """Handles preemptible servers in one process. Keeps no state between two turns."""
 
     def __init__(self, store: Store, writer: Writer, context: Callable[[], LeaseContext]) -> None:
         self._store = store
@@ -31,7 +31,7 @@ class PreemptionTask:
         self._context = context
 
     def work(self) -> int:
-        """Do what is due. Return how much was done."""
+        """Do the work that is due. Return the amount of work done."""
         done = 0
         for _ in range(STEPS_MAX):
             with self._store.read() as tx:

@@ -1,12 +1,12 @@
 """Delivers notifications about leases to the operator's webhook, and logs them.
 
-Always true: a notification is posted at least once, oldest first, outside of the writer thread. It
-is deleted after the webhook has accepted it, or after too many failures. If too many notifications
+Always true: notifications are posted outside the writer thread, oldest first. A notification is
+deleted after the webhook has accepted it, or after too many failures. If too many notifications
 wait, the oldest are deleted without a post. One process at a time delivers.
 
 May be false: that a notification arrives only once, or that notifications arrive in order. If a
-process dies between a post and the commit after it, the notification is posted again, with the same
-id. If a post fails, later notifications may be delivered first.
+process dies after a post, but before the commit that deletes the notification, the notification is
+posted again with the same id. If a post fails, later notifications may be delivered first.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ LOG = structlog.get_logger("innkeeper.leases")
 TASK = "lease_notifications"
 PERIOD_S = 0.5
 TURN_S = 20.0
-"""The time for which a process has its turn: longer than a round of posts. In a round, only the
+"""The time for which a process has its turn. It is longer than a round of posts, in which only the
 last post can take its whole timeout."""
 ROUND_S = 5.0
-"""No post of a round begins later than this after the first post."""
+"""A round begins no further post after this time."""
 POSTS_AT_ONCE = 20
-"""The maximum number of posts before a commit. If the process dies before the commit, these posts
-are repeated."""
+"""The maximum number of posts in a round. If the process dies before the commit that follows the
+round, these posts are repeated."""
 TIMEOUT_S = 60.0
-"""How long the task waits for a commit."""
+"""The maximum time for which the task waits for a commit."""
 
 
 def listener(
@@ -57,7 +57,7 @@ def listener(
 
 
 class LeaseWebhook:
-    """The delivery of notifications by one process. ``timer_s`` returns monotonic seconds."""
+    """Delivers notifications in one process. ``timer_s`` returns monotonic seconds."""
 
     def __init__(
         self,
@@ -87,7 +87,8 @@ class LeaseWebhook:
                 break
             reason = self._post(each)
             if reason is not None:
-                # The receiver is probably down. The next round begins with the next notification.
+                # The receiver is probably down, so this round ends. The next round begins with the
+                # next notification.
                 self._record(accepted, each, reason)
                 return len(accepted)
             accepted.append(each)

@@ -1,9 +1,9 @@
-"""Checks the invariants of a whole database, and repairs violations where that is safe.
+"""Checks the invariants of a whole database, and repairs violations if a repair is safe.
 
-Always true: a check writes nothing. A repair repeats the check, in a short transaction of its own.
-Like every write, this transaction waits for its turn, so a service may run during a repair. A dry
-run makes the same changes as a repair, and then rolls them back. So a dry run reports exactly what
-a repair would do.
+Always true: a check writes nothing. Each repair checks again in its own short transaction. Like
+every write, this transaction waits for its turn, so services may run during a repair. A dry run
+makes the same changes as a repair, and rolls them back. So it reports exactly what a repair would
+do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from innkeeper.engine.maintenance.invariants import AT_ONCE, REPAIRS, findings
 from innkeeper.store import soundness
 
 AT_ONCE_MAX = 100
-"""The maximum number of findings repaired in one transaction, while all other writers wait."""
+"""The maximum number of findings repaired in one transaction. All other writers wait for it."""
 ROUNDS_MAX = 3
 """The maximum number of rounds of repairs. A repair can reveal further findings, such as a consumer
 that has no allocations any more."""
@@ -39,7 +39,7 @@ def look(database: Database) -> list[Finding]:
 def repair(
     database: Database, found: Sequence[Finding], clock: Clock, *, is_dry: bool = False
 ) -> Iterator[Repaired]:
-    """Repair what can be repaired; yields each repair once it is done."""
+    """Repair the findings that can be repaired. Yield each repair once it is done."""
     for _ in range(1 if is_dry else ROUNDS_MAX):
         done = 0
         for each in _mend_once(database, found, clock, is_dry=is_dry):
@@ -60,8 +60,8 @@ def _mend_once(
         for start in range(0, len(keys), at_once):
             part = keys[start : start + at_once]
             told: list[str] = []
-            # After a conflict with another writer, or if a row cannot be read, the finding
-            # remains. The last check reports it again.
+            # After a conflict with another writer, or if a row cannot be read, the findings remain.
+            # The last check reports them again.
             with suppress(Undone, Refusal, *soundness.UNREAD), database.store.write() as tx:
                 told = repair(tx, part, clock())
                 if is_dry:

@@ -2,7 +2,7 @@
 
 Always true: a backup is checked before it gets its final name, and a restored database is checked
 after the restore. A restore keeps the previous database next to the new one. Other databases have
-their own programs for backups.
+their own backup programs.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from innkeeper.store.backends.backup_commands import BackupCommands
 from innkeeper.store.transactions import Store
 
 Programs = BackupCommands
-"""The commands that save and restore a database, if its server has its own backup programs."""
+"""The commands that save and restore a database whose server has its own backup programs."""
 READERS = 1
 WAIT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The result of an audit of a copy.
+    """The result of checking a copy of the database.
 
-    ``findings`` is ``None`` if the copy's schema must be upgraded before an audit.
+    ``findings`` is ``None`` if the copy cannot be audited before its schema is upgraded.
     """
 
     revision: str | None
@@ -42,14 +42,14 @@ class Checked:
 
 
 Tell = Callable[[Checked], object]
-"""Called with the result of checking a copy."""
+"""A function that gets the result of checking a copy."""
 
 
 def save(source: Path, target: Path, tell: Tell, *, may_overwrite: bool) -> None:
     """Back up the database file ``source`` to the file ``target``.
 
-    Raises :class:`Conflict` if ``source`` is damaged or not a database, or if ``target`` must not
-    be overwritten.
+    Raises :class:`Conflict` if ``source`` is missing, damaged or not a database, or if ``target``
+    must not be overwritten.
     """
     if not source.exists():
         raise Conflict(f"There is no database at {source}.")
@@ -64,10 +64,10 @@ def save(source: Path, target: Path, tell: Tell, *, may_overwrite: bool) -> None
 
 
 def put_back(source: Path, target: Path, now: datetime, tell: Tell) -> Path | None:
-    """Restore a backup; returns the path of the previous database, if there was one.
+    """Restore a backup. Return the path of the previous database, or ``None`` if there was none.
 
-    Raises :class:`Conflict` for a file that is damaged or from a newer release, and
-    :class:`InUse` while the database is in use.
+    Raises :class:`Conflict` if the backup is missing, damaged or from a newer release, and
+    :class:`InUse` if the database is in use.
     """
     if not source.is_file():
         raise Conflict(f"There is no file {source}.")
@@ -86,9 +86,11 @@ def put_back(source: Path, target: Path, now: datetime, tell: Tell) -> Path | No
 
 
 def way_of(url: str, file: Path) -> Path | Programs:
-    """Return the file of the database, or the programs that save it to ``file`` and restore it.
+    """Return how to back up a database: its own file, or commands that save and restore it.
 
-    Raises :class:`Conflict` for a database that cannot be backed up.
+    The commands use ``file`` as the backup.
+
+    Raises :class:`Conflict` if the database cannot be backed up.
     """
     try:
         return catalogue.of_url(url).backup(url, str(file))
@@ -101,7 +103,7 @@ def _in_words(file: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        # The message of the error quotes damaged bytes.
+        # The message of the original error quotes damaged bytes.
         raise Conflict(f"Cannot use {file}: it is damaged.") from error
     except sqlite3.Error as error:
         raise Conflict(f"Cannot use {file}: {error}.") from error

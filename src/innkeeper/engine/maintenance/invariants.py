@@ -1,4 +1,4 @@
-"""The invariants of all rooms (the parts of the data model), with their checks and repairs."""
+"""The invariants of all parts of the data model (rooms), with their checks and repairs."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ REPAIRS: Mapping[str, Repair] = {
     **pcloud_audit.REPAIRS,
     **lease_audit.REPAIRS,
 }
-"""The repair for each kind of finding, by the name of the kind. A repair gets the keys of findings,
-and returns what it repaired."""
+"""The repair for each kind of finding. A repair gets the keys of findings, and returns one text for
+each finding that it has repaired."""
 AT_ONCE: Mapping[str, int] = pcloud_audit.AT_ONCE
 """The maximum number of findings that are repaired in one transaction, by kind. Kinds that are not
 listed have the usual, higher limit."""
 
 
 def findings(tx: Tx) -> list[Finding]:
-    """Return all violations. A room that cannot be read is a finding too."""
+    """Return all violations of invariants. If a room cannot be read, that is a finding, too."""
     found: list[Finding] = []
     for room, look in ROOMS.items():
         try:

@@ -1,9 +1,9 @@
-"""Compares routings with what pods say.
+"""Compares routings with the resources that pods report. A pod is a cloud behind this service.
 
-A pod is a cloud behind this service. A routing is the record of where a resource is.
+A routing is the record of where a resource is.
 
-Always true: a difference is a finding only if a second look still finds it. So services may run
-during an audit. A repair changes routings only, never a pod.
+Always true: a difference is reported only if a second look confirms it. So services may run during
+an audit. A repair changes only routings, never a pod.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ _invariant = partial(Invariant, ROOM)
 _BY_ITSELF = "Wait for the periodic check."
 SILENT = _invariant(
     "silent-pod",
-    "a pod says which servers and volumes it has",
+    "a pod reports which servers and volumes it has",
     "Repair the connection or the login. The login must be allowed to list all projects.",
 )
 LOST = _invariant(
     "lost-in-pod",
-    "a pod has the servers and volumes of its routings",
+    "the server or volume of a routing exists in its pod",
     _BY_ITSELF,
-    "forgets the routing, so that the resource does not count any more",
+    "deletes the routing, so that the resource no longer counts against quotas",
 )
 UNKNOWN = _invariant(
     "unknown-in-pod",
     "a server or volume in a pod has a routing if it has the door's mark or belongs to a server of "
     "the door",
-    "Find out whose it is. Delete it in the pod, unless another door made it.",
-    "remembers the resource, if its project is known here",
+    "Find out who owns the resource. Delete it in the pod, unless another door made it.",
+    "records a routing for the resource, if its project is known here",
 )
 PROJECT = _invariant(
     "wrong-project-in-pod",
-    "a server or volume belongs to the project of its routing in its pod too",
-    "Give it to the right project in the pod, or delete the routing.",
-    "gives the routing to the project that has the resource in the pod, if it is known here",
+    "a server or volume has the same project in its pod as in its routing",
+    "Give the resource to the right project in the pod, or delete the routing.",
+    "changes the routing's project to the one in the pod, if that project is known here",
 )
 AMOUNTS = _invariant(
     "wrong-amounts-in-pod",
-    "a server or volume counts against the quota with the amounts that it has in its pod",
+    "a server or volume counts against quotas with the amounts that it has in its pod",
     _BY_ITSELF,
     "counts the amounts that the pod reports",
 )
@@ -70,13 +70,13 @@ INVARIANTS: Mapping[PodFault, Invariant] = {
     PodFault.PROJECT: PROJECT,
     PodFault.AMOUNTS: AMOUNTS,
 }
-"""The invariant for each fault, in the order of repairs. (A resource that is lost in one pod may be
-unknown in another pod.)"""
+"""The invariant for each fault, in the order of repairs. The order matters, because a resource that
+is lost in one pod may be unknown in another pod."""
 POD_INVARIANTS = (SILENT, *INVARIANTS.values())
 
 
 class PodAudit:
-    """An audit with the answers of all pods."""
+    """An audit that asks all pods."""
 
     def __init__(self, database: Database, box: SecretBox, podding: Podding, clock: Clock) -> None:
         self._database = database
@@ -92,7 +92,7 @@ class PodAudit:
     def repair(
         self, found: Sequence[Finding], now: datetime, *, is_dry: bool = False
     ) -> Iterator[Repaired]:
-        """Repair findings of the last look; yields each repair."""
+        """Repair findings of the last :meth:`look`. Yield each repair."""
         wanted = [
             (invariant.kind, self._found[each])
             for invariant in INVARIANTS.values()

@@ -21,7 +21,7 @@ class SchemaState:
 
     ``is_known`` is false for a revision that only a newer program knows. ``is_usable`` tells
     whether this program can use the schema. After the ``missing`` steps, programs of the revision
-    ``since`` and of later revisions can still run.
+    ``since`` or later can still run.
     """
 
     current: str | None
@@ -48,5 +48,5 @@ def look(database: Database) -> SchemaState:
 
 
 def bring_up(database: Database, clock: Clock) -> bool:
-    """Execute the missing steps; returns whether the schema was changed."""
+    """Execute the missing steps. Return whether the schema was changed."""
     return schema.upgrade(database.store, clock())

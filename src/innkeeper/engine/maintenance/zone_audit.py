@@ -1,7 +1,7 @@
-"""Compares what this zone knows of servers in child zones with what the children say.
+"""Compares this zone's records of servers in child zones with the children's answers.
 
-Always true: a difference is a finding only if a second look still finds it. So services may run
-during an audit. A repair changes this zone only, never a child.
+Always true: a difference is reported only if a second look confirms it. So services may run during
+an audit. A repair changes only this zone, never a child.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ from innkeeper.systems.zones.audit import ROOM
 _invariant = partial(Invariant, ROOM)
 SILENT = _invariant(
     "silent-zone",
-    "an enabled child zone says which servers it has",
+    "an enabled child zone reports which servers it has",
     "Repair the connection, or disable the child zone.",
 )
 LOST_BELOW = _invariant(
     "lost-below",
-    "a child zone has the servers that this zone knows there",
+    "a child zone has every server that this zone has recorded for it",
     "Wait for the periodic repair.",
-    "forgets the server, so that it does not count any more",
+    "forgets the server, so that the server no longer counts against quotas",
 )
 UNKNOWN_BELOW = _invariant(
     "unknown-below",
-    "this zone knows the servers that a child zone has for it",
-    "Find out whose server it is. Delete it in the child zone.",
-    "remembers the server, unless it may belong to a zone parent",
+    "this zone has recorded every server that a child zone has for it",
+    "Find out who owns the server. Delete the server in the child zone.",
+    "records the server, unless it may belong to a zone parent",
 )
 WRONG_BELOW = _invariant(
     "wrong-below",
-    "a server in a child zone counts with the amounts that it has there",
+    "a server in a child zone counts against quotas with the amounts that it has in that zone",
     "Wait for the periodic repair.",
     "counts the amounts that the child zone reports",
 )
 UNKNOWN_MAX = 20_000
-"""The maximum number of servers in one child's answers that this zone does not know."""
+"""The maximum number of servers in one child's answers that are unknown in this zone."""
 ZONE_INVARIANTS = (SILENT, LOST_BELOW, UNKNOWN_BELOW, WRONG_BELOW)
 
 
 class ZoneAudit:
-    """An audit with the answers of all enabled children. ``zone_id`` is this zone's random id."""
+    """An audit that asks all enabled child zones. ``zone_id`` is this zone's random id."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class ZoneAudit:
     def repair(
         self, found: Sequence[Finding], now: datetime, *, is_dry: bool = False
     ) -> Iterator[Repaired]:
-        """Repair findings of the last look; yields each repair."""
+        """Repair findings of the last :meth:`look`. Yield each repair."""
         acts = {LOST_BELOW: self._forget, UNKNOWN_BELOW: self._adopt, WRONG_BELOW: self._count}
         for each in found:
             act = acts.get(each.invariant)
@@ -97,7 +97,8 @@ class ZoneAudit:
         try:
             known = self._database.read(partial(known_children.load, box=self._box))
             asked = [each for each in known if each.zone.is_enabled]
-            # All are asked at once, so that children without an answer delay the audit only once.
+            # All children are asked at once, so that several silent children delay the audit only
+            # once.
             errors = await asyncio.gather(*(self._reach(client, each) for each in asked))
             for child, error in zip(asked, errors, strict=True):
                 found += await self._of_child(client, child, error)
@@ -106,7 +107,10 @@ class ZoneAudit:
         return found
 
     async def _reach(self, client: ZoneClient, child: KnownChild) -> ZoneSilent | None:
-        """Return why a child does not answer; ``None`` if it answers."""
+        """Ask a child whether it is reachable.
+
+        Return the error, or ``None`` if the child answers.
+        """
         request = self._request()
         try:
             await known_children.reach(client, child, request, request.time_left_ms / 1000)
@@ -129,7 +133,7 @@ class ZoneAudit:
         return [*await self._known(client, child), *await self._told_by(client, child)]
 
     async def _known(self, client: ZoneClient, child: KnownChild) -> list[Finding]:
-        """Ask the child for all servers that this zone knows there."""
+        """Ask a child for all servers that this zone has recorded there. Return the differences."""
         found: list[Finding] = []
         after: ServerId | None = None
         page = partial(remote.page, limit=held_servers.PAGE, child_id=child.zone.id)
@@ -158,10 +162,12 @@ class ZoneAudit:
             yield WRONG_BELOW.broken(uuid, text)
 
     async def _told_by(self, client: ZoneClient, child: KnownChild) -> list[Finding]:
-        """Ask the child for all servers that it has for this zone.
+        """Ask a child for all servers that it has for this zone.
 
-        Raises :class:`ZoneSilent` after too many servers that this zone does not know, because the
-        answers of such a child may never end.
+        Return those that are unknown here.
+
+        Raises :class:`ZoneSilent` if the child reports too many unknown servers, because its
+        answers may never end.
         """
         found: list[Finding] = []
         unknown = 0
@@ -175,7 +181,8 @@ class ZoneAudit:
                 raise ZoneSilent("the pages of servers do not end", may_have_arrived=True)
             after = ids[-1]
             strange = [e.uuid for e in rows if e.uuid not in known and not e.is_undecided]
-            # Since the first look, these servers may have been deleted, or their rows written.
+            # Look again, because these servers may have been deleted, or their rows may have been
+            # written.
             held = await held_servers.existing(client, child, strange, self._request())
             known = self._rows(strange)
             for uuid, each in held.items():
@@ -200,12 +207,12 @@ class ZoneAudit:
 
     def _adopt(self, tx: Tx, uuid: str, now: datetime, *, is_dry: bool) -> str | None:
         child, there = self._told[uuid]
-        # Below this zone, projects of zone parents look like this zone's own.
+        # In child zones, projects of zone parents cannot be told from projects of this zone.
         if remote.get(tx, uuid) is not None or parents.listing(tx):
             return None
         if not is_dry:
             zone_servers.adopt(tx, child.zone.id, there, now)
-        return f"server {uuid} of project {there.project_id} is remembered"
+        return f"server {uuid} of project {there.project_id} is recorded"
 
     def _count(self, tx: Tx, uuid: str, now: datetime, *, is_dry: bool) -> str | None:
         row, (_, there) = remote.get(tx, uuid), self._told[uuid]

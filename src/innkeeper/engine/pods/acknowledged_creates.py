@@ -1,17 +1,17 @@
-"""Settle creates whose clients already have their answers, or whose process has died.
+"""Settle creates that were answered before they were recorded, or whose process has died.
 
 To settle a create is to record what its pod (a cloud behind this service) has made. A request can
 also wait here for the work that follows the answer to a delete.
 
 Always true: before a pod is asked to create something, the routing (the record of where a resource
-is) is on the disk. The routing has the mark by which the resource is found again. A later request
-of a project waits until each create that the project's clients were told of is settled, or was
-looked for in its pod. So a client never misses a resource that it was told of. The next create need
+is) is on the disk. The routing has the mark by which the resource is found again. After a client
+was told of a create, later requests of its project wait until the create is settled, or was looked
+for in its pod. So a client never misses a resource that it was told of. Only the next create need
 not wait, because its transaction also settles the earlier creates.
 
-May be false: that a create is settled when its client has the answer. If several processes serve
-the same door (gateway), a create is settled before the answer, because other processes do not know
-what this process is settling.
+May be false: that a create is settled when its client gets the answer. If several processes serve
+the same door (gateway), every create is settled before the answer, because other processes cannot
+know which creates this process has not settled yet.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from innkeeper.systems.pods import pods, routings
 LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 LEFT_MAX = 1_000
-"""An earlier process may have left open creates. At most this many of them are looked for when
-their projects next send a request. The periodic task settles the others."""
+"""The maximum number of creates left by an earlier process that are settled when their projects
+next send a request. The periodic task settles the others."""
 WAIT_MAX_S = 5.0
-"""The longest wait of a request. A pod that does not answer must not stop all requests of a
-project."""
+"""The maximum time for which a request waits. A pod that does not answer must not stop all requests
+of a project."""
 RETRY_AFTER_S = 5
-LATE = "What was made before is not recorded yet. Try again later."
+LATE = "An earlier create is not recorded yet. Try again later."
 
 Settle = Callable[[PodRouting, Sequence[str], Pod], Awaitable[list[str]]]
 """A function that records what a pod has made, and returns the ids that are recorded."""
 Hasten = Callable[[], None]
-"""A function that records now the creates that wait for the commit of the next write."""
+"""A function that commits at once the records that wait for the next write."""
 Find = Callable[[PodRouting, Pod], Awaitable[Sequence[str]]]
-"""A function that looks in a pod for the resources with the mark of a create. It raises
+"""A function that returns the ids of the resources with a create's mark in a pod. It may raise
 :class:`PodSilent`."""
 Left = tuple[PodRouting, Pod]
 """A create that is not settled, and its pod."""
@@ -56,12 +56,12 @@ ReadLeft = Callable[[], Awaitable[Sequence[Left]]]
 
 
 class Reads(Enum):
-    """What a request reads. This decides for which creates the request waits.
+    """What a request reads. This decides what the request waits for.
 
-    A ``CREATE`` reads in a transaction that also writes. This transaction sees the creates that are
-    recorded in the same commit, so the request waits for answers of pods and for nothing else. A
-    request about ``ONE`` resource asks the pod of the resource, which knows whether the resource
-    was deleted.
+    A ``CREATE`` reads in a transaction that also writes, and sees earlier creates that are recorded
+    in the same commit. So it does not wait for such records, but only for answers of pods. A
+    request about ``ONE`` resource does not wait for the end of deletes, because it asks the pod of
+    the resource.
     """
 
     ALL = auto()
@@ -70,7 +70,7 @@ class Reads(Enum):
 
 
 class AcknowledgedCreates:
-    """The creates that are being settled, and those left open by an earlier process, by project."""
+    """The unsettled creates of each project, and the deletes that are not recorded yet."""
 
     def __init__(
         self,
@@ -94,9 +94,9 @@ class AcknowledgedCreates:
         self._reading: asyncio.Task[None] | None = None
 
     def begin(self, begun: PodRouting, pod: Pod, recorded: Awaitable[list[str]]) -> None:
-        """Note that a pod's resource is being recorded. The project's reads wait for the record.
+        """Note that a create is being recorded. Later reads of the project wait for the record.
 
-        ``recorded`` returns the ids that are recorded.
+        ``recorded`` returns the recorded ids.
         """
         task = self._start(begun.project_id, self._record(pod, recorded))
         self._recording.add(task)
@@ -105,14 +105,18 @@ class AcknowledgedCreates:
             self._recording.discard(ended)
             error = None if ended.cancelled() else ended.exception()
             if error is not None:
-                # Whatever the error was, the next request of the project looks for the resource.
+                # After any error, the next request of the project looks for the resource in the
+                # pod.
                 LOG.error("pod_create_not_settled", pod=pod.pod_name, exc_info=error)
                 self._left.setdefault(begun.project_id, []).append((begun, pod))
 
         task.add_done_callback(end)
 
     def follow(self, project_id: str, work: Coroutine[None, None, None]) -> None:
-        """Do the work that follows the answer to a delete. If it fails, a periodic task does it."""
+        """Run ``work``, which finishes a delete after its answer.
+
+        If ``work`` fails, a periodic task finishes the delete.
+        """
         task = self._start(project_id, work)
         self._following.add(task)
 
@@ -125,13 +129,13 @@ class AcknowledgedCreates:
         task.add_done_callback(end)
 
     async def recorded(self, answer: Awaitable[T]) -> T:
-        """Return the answer of a write in the next commit. If requests wait, commit at once."""
+        """Await the answer of a write in the next commit. If requests wait, commit at once."""
         if self._waiting:
             self._hasten()
         return await answer
 
     async def wait(self, project_id: str | None, reads: Reads = Reads.ALL) -> None:
-        """Wait until the creates that a project was told of are settled.
+        """Wait until all answered creates of a project are settled.
 
         ``None`` stands for all projects. Raises :class:`Unavailable` if settling takes too long.
         """
@@ -167,10 +171,10 @@ class AcknowledgedCreates:
         return set(self._busy.get(project_id, ()))
 
     async def has_looked_again(self, project_id: str | None) -> bool:
-        """Look once more in pods that did not answer, and return whether there was one.
+        """Look again for creates in pods that did not answer. Return whether there were any.
 
         Call this before a client is told that something does not exist. Raises :class:`Unavailable`
-        if a pod does not answer again.
+        if such a pod still does not answer.
         """
         wanted = list(self._silent) if project_id is None else [project_id]
         again = {each: self._silent.pop(each) for each in wanted if each in self._silent}
@@ -183,7 +187,7 @@ class AcknowledgedCreates:
         return True
 
     def _start(self, project_id: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        # The work runs without the caller's context: it goes on if the caller's client leaves.
+        # The work gets an empty context, so that it goes on if the caller's client leaves.
         task = asyncio.create_task(work, context=Context())
         self._busy.setdefault(project_id, set()).add(task)
 
@@ -201,7 +205,7 @@ class AcknowledgedCreates:
             LOG.error("pod_ids_not_unique", pod=pod.pod_name)
 
     async def _look(self, begun: PodRouting, pod: Pod) -> None:
-        """Look for what a pod made for an earlier process. The periodic task looks again."""
+        """Look for what a pod has made for a create. If everything was made, record it."""
         try:
             found = await self._find(begun, pod)
             if len(found) >= (begun.number or 1):
@@ -232,7 +236,7 @@ def left_before(clouds: PodClouds) -> ReadLeft:
             for each in routings.open_ones(tx, list(by_id), LEFT_MAX)
             if each.bottom_id is None
             and each.created_at < started_at
-            # What became of the volumes of servers is learnt from the servers.
+            # The volumes of servers are settled by asking for their servers.
             and not each.top_id.startswith(WITH_SERVERS)
         ]
 

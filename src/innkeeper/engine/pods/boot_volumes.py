@@ -1,8 +1,8 @@
-"""Learn from pods which volumes they made for the servers of the door.
+"""Learn from pods which volumes they have made for servers.
 
-Always true: a volume is recorded for a project only if the pod says that the project owns it. The
-volume must also be attached to a server that the door (the gateway) has made for this project, or
-must be left over from such a server.
+Always true: a volume is recorded for a project only if the pod says that this project owns it. The
+volume must also be attached to a server that the door (the gateway to pods) has created for the
+project, or must be left over from such a server.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from innkeeper.systems.pods.boot_volumes import ShownVolume
 
 ATTACHED = "os-extended-volumes:volumes_attached"
 VOLUMES_MAX = 64
-"""The maximum number of volumes of one server that are looked at. A create may ask for no more."""
+"""The maximum number of volumes of one server that are looked at. A create cannot ask for more
+volumes."""
 NEWEST = 200
-"""The number of newest volumes of a project among which the door searches the volumes of a deleted
-server."""
+"""To find the volumes of a deleted server, this service looks at this many newest volumes of the
+project."""
 CLOCKS_APART = timedelta(minutes=5)
-"""The time by which the clock of a pod may be behind the clock of the door."""
+"""The maximum time by which the clock of a pod may be behind the clock of this service."""
 
 
 class _Volume(msgspec.Struct):
@@ -54,16 +55,17 @@ class BootVolumes:
         self._tenants = tenants
 
     async def learn(self, expected: PodRouting, pod: Pod) -> bool:
-        """Record the volumes of the server to which an open routing of volumes belongs.
+        """Record the volumes that a pod has made for a server.
 
-        Return whether the pod makes no more volumes for the server. Raises :class:`PodSilent`.
+        ``expected`` is the open routing of one of these volumes. Return whether the pod makes no
+        more volumes for the server. Raises :class:`PodSilent`.
         """
         server_uuid, now = expected.server_uuid or "", self._clouds.clock()
 
         def is_decided(tx: Tx) -> bool:
             is_open = bool(boot_volumes.open_of(tx, server_uuid))
             create = routings.known(tx, server_uuid, SERVER)
-            # As long as the create is open, it is not known to which servers the volumes belong.
+            # As long as the create of the server is open, the servers of these volumes are unknown.
             return is_open and all(each.bottom_id is not None for each in create)
 
         engine = self._clouds.engine
@@ -89,7 +91,7 @@ class BootVolumes:
     async def _shown(
         self, expected: PodRouting, pod: Pod, server: Mapping[str, Json]
     ) -> list[ShownVolume]:
-        """Return the volumes of a server that the door does not know yet."""
+        """Return the volumes of a server that this service does not know yet."""
         told = server.get(ATTACHED)
         rows = told if isinstance(told, list) else []
         return await self._unknown(expected, pod, ids_of(rows)[:VOLUMES_MAX])
@@ -97,7 +99,7 @@ class BootVolumes:
     async def _unknown(
         self, expected: PodRouting, pod: Pod, uuids: Sequence[str]
     ) -> list[ShownVolume]:
-        """Return those of the volumes ``uuids`` that the door does not know."""
+        """Return the volumes of ``uuids`` that this service does not know yet."""
 
         def look(tx: Tx) -> list[str]:
             return [each for each in uuids if not routings.known(tx, each, VOLUME)]
@@ -107,9 +109,10 @@ class BootVolumes:
         return [each for each in found if each is not None]
 
     async def _left(self, expected: PodRouting, pod: Pod) -> list[ShownVolume]:
-        """Return the volumes left by a server that was deleted before the door knew its volumes.
+        """Return the volumes of a server that was deleted before this service knew its volumes.
 
-        They are free volumes of the project, are not older than the create, and have no mark.
+        These are volumes of the project that have no mark, are attached to no other server, and are
+        not older than the create.
         """
         server_uuid = expected.server_uuid or ""
         number = len(
@@ -135,7 +138,7 @@ class BootVolumes:
         return (await self._unknown(expected, pod, ids_of(free)))[:number]
 
     async def _volume(self, expected: PodRouting, pod: Pod, uuid: str) -> ShownVolume | None:
-        """Return a volume of the project; ``None`` if it is gone, or another project's."""
+        """Return a volume, or ``None`` if it is gone, or belongs to another project."""
         own = await self._tenants.own(pod)
         timeout_s = self._clouds.podding.pod_request_timeout_s
         login = await self._tenants.of_project(pod, expected.project_id)
@@ -146,7 +149,7 @@ class BootVolumes:
         try:
             volume = _volume_of(told)
         except msgspec.ValidationError as error:
-            raise PodSilent("it does not tell the size of a volume") from error
+            raise PodSilent("its answer lacks the size of a volume") from error
 
         type_uuid = await self._clouds.engine.read(
             lambda tx: routings.type_named(tx, volume.volume_type)
@@ -167,7 +170,7 @@ class BootVolumes:
 
 
 def _is_free(volume: Mapping[str, Json], server_uuid: str) -> bool:
-    """Return whether a volume is attached to no server, or only to the deleted one."""
+    """Return whether a volume is attached to no server, or only to the deleted server."""
     told = volume.get("attachments")
     rows = told if isinstance(told, list) else []
     return all(isinstance(each, Mapping) and each.get("server_id") == server_uuid for each in rows)

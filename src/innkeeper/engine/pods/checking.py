@@ -1,7 +1,7 @@
-"""Look at a resource in its pod: whether it exists, and with which amounts it counts.
+"""Look at a resource in its pod: whether it exists, and which amounts it uses.
 
-Always true: a resource is forgotten only if its pod answers that it does not exist. While a
-resource changes, amounts that its pod shows do not count.
+Always true: a resource is forgotten only if its pod answers that the resource does not exist. While
+a resource changes, the amounts that its pod shows are ignored.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import routings
 
 WITHIN = timedelta(hours=1)
-"""The time for which the door often looks at a resource that its pod deletes or changes."""
+"""The time for which this service often looks at a resource that is being deleted or changed."""
 WITH_FLAVORS: Mapping[str, str] = {"openstack-api-version": "compute 2.47"}
-"""The headers of a request for a server. From this version on, a server is shown with the amounts
-of its flavor."""
+"""The headers of a request for a server. Since this microversion, a server is shown with the
+amounts of its flavor."""
 MOVING = frozenset({"RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "MIGRATING"})
 GROWING = frozenset({"extending", "retyping", "deleting"})
 MB_PER_GB = 1024
@@ -60,7 +60,7 @@ class Checking:
         self._tenants = tenants
 
     async def check(self, routing: PodRouting, pod: Pod) -> bool:
-        """Record what a pod says of a resource. Return whether a delete or a change is settled.
+        """Record the state of a resource in its pod. Return whether a delete or change is settled.
 
         Raises :class:`PodSilent`.
         """
@@ -98,13 +98,14 @@ class Checking:
         answer = await self._clouds.client.send(login, call)
         if answer.status != HTTPStatus.NOT_ACCEPTABLE:
             return answer
-        # A pod with an old release shows no amounts, but shows whether the server exists.
+        # A pod with an old release does not know this microversion. Ask again without it, to learn
+        # at least whether the server exists.
         call = PodCall(SERVICES[kind], "GET", target, timeout_s)
         return await self._clouds.client.send(login, call)
 
 
 def amounts_in(kind: str, told: Mapping[str, Json]) -> DoorAmounts | None:
-    """Return the amounts of a resource as its pod shows it; ``None`` while they may change."""
+    """Return the amounts of a resource as its pod shows them, or ``None`` while they may change."""
     try:
         if kind != SERVER:
             volume = _volume_of(told)

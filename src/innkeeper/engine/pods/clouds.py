@@ -1,7 +1,7 @@
-"""The pods (clouds behind this service): contact, poll and measure pods, and choose a pod.
+"""Contact, poll and measure pods (clouds behind this service), and choose pods for projects.
 
-Always true: nothing here runs longer than the settings allow. A pod that does not answer delays
-neither the other pods nor the requests of users.
+Always true: each request to a pod has a time limit from the settings. A pod that does not answer
+delays neither the work on other pods nor the requests of users.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ LOOK_PERIOD_S, SETTLE_PERIOD_S, CHECK_PERIOD_S = 60.0, 5.0, 5.0
 
 @dataclass(frozen=True, slots=True)
 class PodClouds:
-    """All that entrypoints need to reach pods, from one event loop.
+    """Access to the pods, for use in one event loop.
 
-    ``late`` has the pods for which a list waited in vain.
+    ``late`` remembers the pods that did not answer a list in time.
     """
 
     engine: Engine
@@ -56,11 +56,11 @@ class PodClouds:
     late: Lateness
 
     def beside(self) -> PodClouds:
-        """Return the same pods for another event loop, with connections of its own."""
+        """Return a copy for another event loop, with its own connections."""
         return replace(self, client=self.client.beside())
 
     def note_late(self, pod: Pod) -> None:
-        """Remember that a list waited for this pod in vain."""
+        """Remember that this pod did not answer a list in time."""
         self.late.note(pod.uuid, self.clock())
 
     def is_awaited(self, pod: Pod) -> bool:
@@ -69,7 +69,9 @@ class PodClouds:
         return pod.health.is_up is not False and not is_late
 
     async def contact(self, pod: Pod, password: str) -> float:
-        """Log in to a pod, and ask its Compute API. Return the time in milliseconds.
+        """Log in to a pod, and send its Compute API a request.
+
+        Return the milliseconds that it took.
 
         ``pod`` may be a pod that is not stored yet. Raises :class:`PodSilent`.
         """
@@ -94,7 +96,7 @@ class PodClouds:
     async def own_login(self, pod: Pod) -> PodLogin:
         """Return the login of this service at a pod.
 
-        Raises :class:`PodSilent` if there is none, so that one pod does not stop the others.
+        Raises :class:`PodSilent` if there is no login, as for a pod that does not answer.
         """
         try:
             return await self.login(pod.uuid)
@@ -102,10 +104,11 @@ class PodClouds:
             raise PodSilent(error.message) from error
 
     async def bind(self, resolve: Callable[[Tx], PodRequest]) -> tuple[PodBinding, bool]:
-        """Return the active binding for a request, and whether it is new.
+        """Return the active binding of a project to a pod, and whether the binding is new.
 
-        If the project keeps its binding, this costs a read and no write. ``resolve`` returns the
-        request. Raises :class:`UnknownPlace` for an unknown availability zone, and :class:`NoPod`.
+        ``resolve`` returns the request, which has the project. If the project keeps its binding,
+        nothing is written. Raises :class:`UnknownPlace` for an unknown availability zone, and
+        :class:`NoPod`.
         """
         kept = await self.engine.read(
             lambda tx: bindings.choose(tx, self.policy, resolve(tx)).binding
@@ -128,9 +131,10 @@ class PodClouds:
         return await self._each_in_turn(POLLS, period_s, pods.every, self.poll_one)
 
     async def measure(self) -> int:
-        """Measure the due pods, if it is this process's turn. Return how many were measured.
+        """Measure the pods that are due, if it is this process's turn. Return their number.
 
-        In other pods, the servers and volumes placed since their measurement are counted.
+        For the other pods, a gateway counts the servers and volumes that were placed since the last
+        measurement.
         """
         now = self.clock()
         if self.podding.role == "gateway":
@@ -143,13 +147,13 @@ class PodClouds:
             MEASURES, measure_period_s(self.podding), due, self.measure_one
         )
         if count:
-            # Each run deletes more measurements than it adds. So measurements kept during a long
-            # pause go, too.
+            # Each run deletes more measurements than it adds. So it also removes a backlog that was
+            # left by a long pause.
             await self.engine.write(lambda tx: usage.prune(tx, self.podding, now))
         return count
 
     async def poll_one(self, pod: Pod) -> bool:
-        """Poll a pod. Return whether it went up or down."""
+        """Poll a pod. Return whether the pod went up or down."""
         begun_s = time.perf_counter()
         fault: str | None = None
         try:
@@ -169,24 +173,24 @@ class PodClouds:
         return True
 
     async def check_soon(self, pod: Pod) -> None:
-        """Let the next periodic check compare a pod with its routings."""
+        """Make a pod due at the next periodic check, which compares it with its routings."""
         due_at = self.clock() - timedelta(seconds=self.podding.pod_recheck_interval_s)
         await self.engine.write(lambda tx: periodic.mark_done(tx, check_task(pod), due_at))
 
     async def measure_one(self, pod: Pod) -> bool:
-        """Measure a pod, and keep the measurement. Return whether it succeeded."""
+        """Measure a pod, and store the measurement. Return whether it succeeded."""
         try:
             login = await self.own_login(pod)
             found = await measuring.measure(self.client, login, self.podding.pod_request_timeout_s)
         except PodSilent as error:
             LOG.warning("pod_not_measured", pod=pod.pod_name, reason=str(error))
-            await self._record(pod, f"it cannot be measured: {error}", 0.0)
+            await self._record(pod, f"the pod cannot be measured: {error}", 0.0)
             return False
         now = self.clock()
         return await self.engine.write(lambda tx: usage.record(tx, pod.uuid, found, now))
 
     async def measure_now(self, pod: Pod) -> bool:
-        """Measure a pod with connections of its own. Return whether it succeeded."""
+        """Measure a pod over new connections. Return whether the measurement succeeded."""
         here = self.beside()
         try:
             return await here.measure_one(pod)
@@ -220,10 +224,9 @@ class PodClouds:
 
 
 async def sum_of(works: Iterable[Awaitable[int]]) -> int:
-    """Do the work on several pods at once, and return the sum of the results.
+    """Run the work on several pods at once, and return the sum of the results.
 
-    An error is raised when the work on all pods has ended, because the error of one pod must not
-    stop the work on other pods.
+    If the work on a pod fails, its error is raised after the work on all other pods has ended.
     """
     found = await asyncio.gather(*works, return_exceptions=True)
     for each in found:
@@ -240,9 +243,9 @@ def clouds_of(
     ids: IdSource,
     wire_of: WireOf | None = None,
 ) -> PodClouds | None:
-    """Return the pods of this service; ``None`` if the service administers no pods.
+    """Return the access to this service's pods, or ``None`` if it administers no pods.
 
-    Raises ``ValueError`` for a wrong name of a filter or weigher.
+    Raises ``ValueError`` if the settings name an unknown filter or weigher.
     """
     podding = settings.podding
     policy = policy_of(podding)
@@ -278,14 +281,17 @@ def check_task(pod: Pod) -> str:
 
 
 def measure_period_s(podding: Podding) -> float:
-    """Return the time between two looks for due pods, short enough to measure new pods soon."""
+    """Return the time between two checks for pods that are due to be measured.
+
+    It is short enough to measure new pods soon.
+    """
     return min(podding.pod_measure_interval_s, LOOK_PERIOD_S)
 
 
 class PodUpkeep:
     """The periodic work for pods, as the worker threads call it.
 
-    ``settle`` and ``check`` are the functions of a door (gateway), and ``None`` in other roles.
+    ``settle`` and ``check`` exist only for a door (gateway). In other roles they are ``None``.
     """
 
     def __init__(
@@ -301,7 +307,7 @@ class PodUpkeep:
         self.measure_period_s = measure_period_s(clouds.podding)
 
     def poll(self) -> int:
-        """Poll the pods, if it is this process's turn. Return how many changed."""
+        """Poll the pods, if it is this process's turn. Return how many went up or down."""
         return asyncio.run(self._run(lambda clouds: clouds.poll()))
 
     def measure(self) -> int:

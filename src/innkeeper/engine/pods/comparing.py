@@ -1,7 +1,8 @@
-"""Find out how routings (the records of where resources are) differ from what their pod has.
+"""Find the differences between a pod and its routings, the records of where resources are.
 
-Always true: a difference counts only if a second look still finds it. So a door (gateway) may work
-during a comparison. A resource counts as lost only if its pod answers that it does not exist.
+Always true: a difference counts only if a second look confirms it. So a door (gateway) may serve
+requests during a comparison. A resource counts as lost only if its pod answers that the resource
+does not exist.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from innkeeper.systems.pods.checks import PodDifference
 T = TypeVar("T")
 KINDS = (SERVER, VOLUME)
 PODS_AT_ONCE = 2
-"""The number of pods compared at once. All resources of these pods are in memory, and each takes 3
-kB."""
+"""The maximum number of pods that are compared at once. All resources of these pods are in memory,
+and each resource takes 3 kB."""
 AT_ONCE = 100
-"""The number of resources that are looked at for the second time at once. The client has a limit of
-its own."""
+"""The maximum number of resources that are looked up at once in the second look. The client has a
+limit of its own."""
 UNSETTLED = 2
-"""If a routing changed within this many request timeouts, the pod may not show the change of the
-resource yet."""
+"""A routing that changed within this many request timeouts is not compared, because the pod may not
+show the change yet."""
 
 
 class Read(Protocol):
-    """Runs a function in a transaction that reads."""
+    """Runs a function in a read-only transaction."""
 
     async def __call__(self, work: Callable[[Tx], T], /) -> T:
         """Return the result of the function."""
@@ -45,7 +46,7 @@ class Read(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PodComparison:
-    """The differences of a pod, and the number of routings to it that it has confirmed."""
+    """The differences of a pod, and the number of routings that the pod has confirmed."""
 
     differences: Sequence[PodDifference]
     known: int
@@ -53,7 +54,7 @@ class PodComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """Compares pods with routings. ``turns`` limits how many are compared at once."""
+    """Compares pods with routings. ``turns`` limits how many pods are compared at once."""
 
     read: Read
     client: PodClient
@@ -62,11 +63,11 @@ class Comparing:
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PODS_AT_ONCE))
 
     async def compare(self, pod: Pod, login: PodLogin) -> PodComparison:
-        """Return how the routings of a pod differ from what the pod has. Raises :class:`PodSilent`.
+        """Return the differences between a pod and its routings. Raises :class:`PodSilent`.
 
         ``login`` is the administrator's login of this service.
         """
-        # A pod that does not answer must not use up the turn of another pod.
+        # Poll the pod before its turn, so that a pod that does not answer takes no turn.
         await measuring.poll(self.client, login, self.timeout_s)
         async with self.turns:
             return await self._compare(pod, login)
@@ -81,7 +82,8 @@ class Comparing:
                 await self._look_again(held, kind, first, told)
                 kept = {(each.fault, each.uuid) for each in first}
                 last = await self._differences(pod, kind, told)
-                # A new difference has not had its second look.
+                # Skip differences that are new in the last look, because they have had no second
+                # look.
                 found += [each for each in last if (each.fault, each.uuid) in kept]
         return PodComparison(found, await self.read(lambda tx: checks.count(tx, pod)))
 
@@ -92,7 +94,7 @@ class Comparing:
         found: Sequence[PodDifference],
         told: dict[str, PodResource],
     ) -> None:
-        """Ask for each resource that differs, and correct what the pod ``told``."""
+        """Ask the pod for each resource that differs, and update ``told`` with the answers."""
         doubtful = list(dict.fromkeys(each.uuid for each in found))
         for start in range(0, len(doubtful), AT_ONCE):
             part = doubtful[start : start + AT_ONCE]

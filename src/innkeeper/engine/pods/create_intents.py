@@ -1,9 +1,9 @@
-"""The intent of each create: choose a pod, and record the create before the pod is asked.
+"""Choose a pod for a create, and record the intended create before the pod is asked.
 
-Always true: one transaction reads the plan, chooses the pod, counts the quotas and writes the
-routing with the mark. So a create costs one commit before its pod is asked, and its decision sees
-all that was recorded earlier. What a pod has made is recorded later: with the commit of the next
-write, or in a commit of its own.
+Always true: one transaction makes the plan, chooses the pod, counts the quotas and writes the
+routing with the mark. So a create needs one commit before its pod is asked, and the choice sees
+everything that was recorded earlier. What the pod has made is recorded later, in the commit of the
+next write or in a commit of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from innkeeper.systems.pods.pod_groups import GroupElsewhere
 
 @dataclass(frozen=True, slots=True)
 class CreateIntent:
-    """A create that was not sent to a pod yet. Its ``routing`` is on the disk."""
+    """A create that is about to be sent to a pod. Its ``routing`` is on the disk."""
 
     plan: Plan
     pod: Pod
@@ -36,7 +36,10 @@ class CreateIntent:
 
 @dataclass(frozen=True, slots=True)
 class MadeInPod:
-    """What a pod has made for a create. With ``has_volumes``, this may include volumes."""
+    """The resources that a pod has made for a create.
+
+    ``found`` has their ids. With ``has_volumes``, the pod may also make volumes for them.
+    """
 
     begun: PodRouting
     found: Sequence[str]
@@ -54,10 +57,10 @@ class CreateIntents:
     async def begin(
         self, request: DoorRequest, known: Plan | None, refused: Sequence[Pod]
     ) -> CreateIntent:
-        """Choose a pod that has not refused the request, and record the create.
+        """Choose a pod that has not refused the request yet, and record the create.
 
-        A ``known`` plan is used as it is. Raises the errors of :func:`plans.plan`, :class:`NoPod`,
-        :class:`GroupElsewhere` and :class:`QuotaExceeded`.
+        Without a ``known`` plan, a plan is made. Raises the errors of :func:`plans.plan`,
+        :class:`NoPod`, :class:`GroupElsewhere` and :class:`QuotaExceeded`.
         """
         now, gone = self._clouds.clock(), frozenset(each.id for each in refused)
 
@@ -74,20 +77,20 @@ class CreateIntents:
         except VolumeQuotaExceeded as error:
             if request.kind == VOLUME:
                 raise
-            # In the Compute API, this error has another status.
+            # In the Compute API, a quota error has another status than in the Block Storage API.
             raise QuotaExceeded(error.message) from error
 
     def _choose(self, tx: Tx, plan: Plan, refused: frozenset[int]) -> tuple[Pod, bool]:
-        """Return a pod, and whether the project moves there.
+        """Return the chosen pod, and whether the project moves to this pod.
 
-        The project does not move if its binding is kept, or if only one pod is possible.
+        A project does not move if it keeps its binding, or if the plan allows only one pod.
         """
         away = refused if plan.must is None else refused | plans.others(tx, plan.must)
         try:
             choice = bindings.choose(tx, self._clouds.policy, replace(plan.asked, refused=away))
         except NoPod as error:
             if plan.follows_group and plan.must in refused and plans.may_leave(tx, plan):
-                # The pod may refuse the other servers of the group, too.
+                # The group may leave this pod if the pod also refuses the group's other servers.
                 raise GroupElsewhere from error
             raise
         return choice.pod, choice.binding is None and plan.must is None
@@ -110,7 +113,7 @@ class CreateIntents:
             memory_mb=plan.one.memory_mb,
             size_gb=plan.one.size_gb,
             disk_gb=plan.one.disk_gb,
-            # A request that must be beside a volume does not move the project.
+            # A request that must go to the pod of a volume or server does not move the project.
             group_name=plan.asked.group if moves else None,
             az_name=plan.asked.az_name,
             server_group_uuid=None if plan.server_group is None else plan.server_group.uuid,
@@ -119,7 +122,7 @@ class CreateIntents:
 
 
 def record(tx: Tx, made: MadeInPod) -> list[str]:
-    """Record what a pod has made. Return the ids that are recorded now."""
+    """Record what a pod has made for a create. Return the recorded ids."""
     settled = routings.settle(tx, made.begun, made.found, made.now)
     if made.has_volumes:
         boot_volumes.settle(tx, made.begun, settled, made.now)
@@ -127,5 +130,5 @@ def record(tx: Tx, made: MadeInPod) -> list[str]:
 
 
 def record_together(tx: Tx, made: Sequence[MadeInPod]) -> list[list[str]]:
-    """Record what pods have made for several creates that bind no project."""
+    """Record what pods have made for several creates, none of which moves its project."""
     return [record(tx, each) for each in made]

@@ -1,8 +1,9 @@
-"""Make servers and volumes in pods.
+"""Create servers and volumes in pods.
 
-Always true: a routing with a mark is written before a pod is asked. A create whose outcome is not
-known is never sent again. A create that was refused leaves neither a routing nor a binding. A
-client may get its answer before the routing is settled; see
+Always true: a routing with a mark is written before a pod is asked. A create whose outcome is
+unknown is never sent again. A refused create leaves neither a routing nor a binding.
+
+A client may get its answer before the routing is settled; see
 :mod:`innkeeper.engine.pods.acknowledged_creates`.
 """
 
@@ -64,18 +65,18 @@ from innkeeper.systems.pods.pod_groups import GroupElsewhere
 LOG = structlog.get_logger("innkeeper.pods")
 RETRY_AFTER_S = 5
 FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
-"""Statuses with which a pod refuses a create for lack of quota or room. Another pod may accept the
-create."""
+"""Statuses with which a pod refuses a create because it lacks quota or room. Another pod may accept
+the create."""
 LACKING = {HTTPStatus.BAD_REQUEST: "badRequest", HTTPStatus.NOT_FOUND: "itemNotFound"}
-"""Statuses with which a pod answers if it may have lost what the create names: a flavor, volume
-type, key pair or image."""
-AWAY = "The place of this work does not answer. Try again later."
-UNKNOWN = "It is not known yet whether this was made. Look at the list before you try again."
+"""Statuses (and the keys of their bodies) with which a pod answers if it may have lost an object
+that the create names: a flavor, volume type, key pair or image."""
+AWAY = "The cloud that serves this request does not answer. Try again later."
+UNKNOWN = "It is not known whether the resource was created. Check the list before you retry."
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A create that is being sent to a pod with this login."""
+    """A create that is being sent to a pod, and the login for it."""
 
     create: CreateIntent
     login: PodLogin
@@ -94,7 +95,7 @@ class _Sent:
 
 
 class Creating:
-    """Chooses pods, and makes resources in them."""
+    """Chooses pods, and creates resources in them."""
 
     def __init__(
         self, clouds: PodClouds, settings: Settings, tenants: Tenants, provisioning: Provisioning
@@ -111,7 +112,7 @@ class Creating:
         )
 
     async def create(self, request: DoorRequest) -> DoorAnswer:
-        """Make what a request asks for.
+        """Create the resources that a request asks for.
 
         Raises the errors of :func:`plans.plan`, :class:`QuotaExceeded`, :class:`Conflict` and
         :class:`Unavailable`.
@@ -121,7 +122,8 @@ class Creating:
             try:
                 return await self._in_some_pod(request, refusals)
             except GroupElsewhere as error:
-                # Another request has placed the first server of the group. This server follows it.
+                # Another request is creating the group's first server in another pod. The next
+                # attempt follows it.
                 elsewhere = error
                 await asyncio.sleep(GROUP_PAUSE_S)
         raise elsewhere
@@ -129,7 +131,7 @@ class Creating:
     async def _in_some_pod(
         self, request: DoorRequest, refusals: list[tuple[Pod, PodRefused]]
     ) -> DoorAnswer:
-        """Make what a request asks for in the first pod that does not refuse it."""
+        """Create the resources in the first pod that does not refuse them."""
         plan: Plan | None = None
         is_admin = request.caller.is_admin
         while len(refusals) < PODS_MAX:
@@ -173,9 +175,9 @@ class Creating:
         return await self._after_answer(sent, answer)
 
     async def _prepared(self, plan: Plan, pod: Pod) -> tuple[PodLogin, dict[str, Json]]:
-        """Return the login for a create, and its body. All that the body names exists in the pod.
+        """Return the login and the body for a create. Make objects of the body that the pod lacks.
 
-        Raises :class:`Conflict` if the pod refuses a part of it, and :class:`PodSilent`.
+        Raises :class:`Conflict` if the pod refuses to make something, and :class:`PodSilent`.
         """
         login = await self._tenants.of_project(pod, plan.request.caller.project_id)
         await self._tenants.lift_quota(pod, login, SERVICES[plan.request.kind])
@@ -199,7 +201,7 @@ class Creating:
         return await self._clouds.client.send(sent.login, call)
 
     async def _repaired(self, sent: _Sent) -> dict[str, Json] | None:
-        """Return the body again if the pod had lost something that it names; else ``None``."""
+        """Return a new body if the pod had lost an object that the body names, or else ``None``."""
         made = self._provisioning.made
         try:
             body = await self._body(sent.plan, sent.pod, sent.login, is_sure=False)
@@ -210,9 +212,9 @@ class Creating:
     async def _body(
         self, plan: Plan, pod: Pod, login: PodLogin, *, is_sure: bool = True
     ) -> dict[str, Json]:
-        """Return the body for a pod. All that the body names exists there.
+        """Return the body for a pod. Make objects of the body that the pod lacks.
 
-        With ``is_sure``, the pod is not asked again for objects that it had a moment ago.
+        With ``is_sure``, the pod is not asked for objects that it had a few minutes ago.
         """
         fields = dict(plan.fields)
         if plan.flavor is not None:
@@ -270,7 +272,7 @@ class Creating:
                 raise PodRefused(WITH_STATUS.format(status), refusal)
             return refusal
         if plan.number > 1 or "reservation_id" in told:
-            # The answer does not have the ids of all servers.
+            # The answer lacks the ids of some servers.
             try:
                 found = await self._marks.found(sent.login, begun)
             except PodSilent as error:
@@ -278,13 +280,13 @@ class Creating:
         else:
             found = ids_of([told.get(plan.key)])
         if not found:
-            # The pod accepts, but does not say what it makes.
+            # The pod has accepted the create, but has not told the id of the resource.
             silent = PodSilent("its answer has no usable id", may_have_arrived=True)
             return await self._after_silence(sent, silent)
         if plan.number > 1 or begun.group_name is not None or self._settings.is_one_of_several:
             await self._settled(sent, found)
         else:
-            # What is on the disk suffices to find the resource again.
+            # The routing on the disk is enough to find the resource again.
             made = MadeInPod(begun, found, self._clouds.clock(), bool(plan.boot_volumes))
             recorded = self._clouds.engine.write_with_next(record_together, made)
             self.acknowledged.begin(begun, sent.pod, recorded)
@@ -297,7 +299,7 @@ class Creating:
             raise Conflict(f"Two pods have a {sent.plan.key} with the id {found[0]}.")
 
     async def _after_silence(self, sent: _Sent, error: PodSilent) -> DoorAnswer:
-        """Look for what a pod may have made. Nothing is sent again."""
+        """Look for what the pod may have made. The create is not sent again."""
         plan, begun = sent.plan, sent.begun
         LOG.warning("pod_create_failed", pod=sent.pod.pod_name, reason=str(error))
         if not error.may_have_arrived:
@@ -331,9 +333,9 @@ class Creating:
     async def settle(
         self, begun: PodRouting, found: Sequence[str], pod: Pod, *, has_volumes: bool = True
     ) -> list[str]:
-        """Record what a pod has made, and bind the project to it. Return the ids recorded now.
+        """Record what a pod has made, and bind the project to the pod. Return the recorded ids.
 
-        With ``has_volumes``, the pod may make volumes for what was created.
+        With ``has_volumes``, the pod may also make volumes for the created servers.
         """
         now = self._clouds.clock()
         made = MadeInPod(begun, found, now, has_volumes)
@@ -354,9 +356,9 @@ class Creating:
 
 
 def _may_lack(answer: PodAnswer) -> bool:
-    """Return whether a pod may have refused a create because it lost what the create names.
+    """Return whether a pod may have refused a create because it lost an object of the create.
 
-    Raises :class:`PodSilent` for an answer that is not JSON: it is probably from a proxy, which
-    does not know what the pod made.
+    Raises :class:`PodSilent` if the answer is not JSON. Such an answer is probably from a proxy,
+    which does not know whether the pod has made something.
     """
     return answer.status in LACKING and LACKING[HTTPStatus(answer.status)] in decoded(answer)

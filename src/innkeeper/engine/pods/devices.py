@@ -1,7 +1,7 @@
-"""Read the block devices of ``POST /servers`` at a door.
+"""Read the block devices of ``POST /servers`` at a door (gateway to pods).
 
-Always true: a volume that a pod is to make for a server has a size. So the quota can count the
-volume before the pod is asked.
+Always true: each volume that a pod must make for a server has a size. So the volume can count
+against the quota before the pod is asked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from innkeeper.domain.errors import Invalid
 KEY, OLD_KEY = "block_device_mapping_v2", "block_device_mapping"
 VOLUME, IMAGE, SNAPSHOT, LOCAL = "volume", "image", "snapshot", "local"
 SIZE_DIGITS_MAX = 12
-NO_SNAPSHOTS = "The door does not serve snapshots."
+NO_SNAPSHOTS = "This service does not serve snapshots."
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,10 @@ def _size(told: Json) -> int:
 def translated(
     told: Sequence[Mapping[str, Json]], images: Mapping[str, str], types: Mapping[str, str]
 ) -> list[dict[str, Json]]:
-    """Return a body's devices with a pod's ids of images and a pod's names of volume types."""
+    """Return block devices with the image ids and volume type names of a pod.
+
+    ``images`` and ``types`` map the values of the body to those of the pod.
+    """
     found = []
     for each in told:
         device = dict(each)

@@ -1,4 +1,4 @@
-"""The door: it forwards requests for servers and volumes to pods, from one event loop."""
+"""The parts of the door, which forwards requests for servers and volumes to pods."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from innkeeper.store import periodic
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """The parts of a door."""
+    """The parts of a door (a gateway to pods), for use in one event loop."""
 
     clouds: PodClouds
     settings: Settings
@@ -36,7 +36,7 @@ class Door:
 
 
 def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
-    """Return the door of a gateway; ``None`` in other roles.
+    """Return the door if this service is a gateway, or else ``None``.
 
     Raises ``ValueError`` if a gateway does not administer pods.
     """
@@ -61,7 +61,7 @@ def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
 
 
 class DoorUpkeep:
-    """The periodic work of a door, as the worker threads call it."""
+    """The periodic work of a door (a gateway to pods), as the worker threads call it."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
@@ -72,7 +72,10 @@ class DoorUpkeep:
         return self.settle, self.check
 
     def settle(self) -> int:
-        """Settle open routings, if it is this process's turn. Return their number."""
+        """Settle open routings, if it is this process's turn.
+
+        Return the number of settled routings.
+        """
         return asyncio.run(self._settle())
 
     def check(self) -> int:

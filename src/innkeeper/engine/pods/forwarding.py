@@ -1,8 +1,8 @@
 """Send requests for one server or volume to the pod that has it.
 
-Always true: the pod gets the complete body, in which only an image, a flavor and a key pair are
-translated. A volume can be attached to a server only if both are in one pod. If a pod does not know
-a resource, the resource is forgotten.
+Always true: the pod gets the complete body. Only the ids and names that differ in the pod are
+translated. A volume can be attached to a server only if both are in the same pod. If a pod answers
+that it does not know a resource, the resource is forgotten.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from innkeeper.systems.pods.routings import LostResource
 
 LOG = structlog.get_logger("innkeeper.pods")
 APART = "The server and the volume are not in the same pod."
-IN_DOUBT = "It is not known yet whether this was done. Look before you try again."
+IN_DOUBT = "It is not known whether the request was carried out. Check the resource first."
 FORCED = {SERVER: FORCE_DELETE, VOLUME: "os-force_delete"}
-"""The actions that delete a resource."""
+"""The actions that delete a resource, by the kind of resource."""
 
 Check = Callable[[PodRouting], None]
 
@@ -66,8 +66,8 @@ class Forwarding:
     async def forward(self, request: DoorRequest, uuid: str, check: Check) -> DoorAnswer:
         """Send a request for a resource to its pod.
 
-        ``check`` raises if the caller may not do this to the resource. Raises :class:`NotFound`,
-        :class:`Invalid`, :class:`QuotaExceeded` and :class:`Unavailable`.
+        ``check`` gets the resource's routing, and raises an error if the caller may not do this.
+        Raises :class:`NotFound`, :class:`Invalid`, :class:`QuotaExceeded` and :class:`Unavailable`.
         """
 
         def look(tx: Tx) -> tuple[PodRouting, Pod, Sequence[PodRouting]]:
@@ -90,7 +90,8 @@ class Forwarding:
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
         rebuilt = routing
         if translated.image_id is not None:
-            # Whether the pod rebuilds the server may stay unknown.
+            # Show the new image before the pod is asked, because the outcome of a rebuild may stay
+            # unknown.
             rebuilt = replace(routing, image_id=translated.image_id)
             await self._show_image(rebuilt)
         try:
@@ -109,12 +110,12 @@ class Forwarding:
         return DoorAnswer(status, raw, headers)
 
     async def _show_image(self, routing: PodRouting) -> None:
-        """Record which image a server has, by the image's id at the door."""
+        """Record the image of a server, by the image's id in this service."""
         row_id, image_id, now = routing.id, routing.image_id, self._clouds.clock()
         await self._clouds.engine.write(lambda tx: routings.show_image(tx, row_id, image_id, now))
 
     async def _learn_volumes(self, volume: PodRouting, pod: Pod) -> None:
-        """Learn which volumes the pod made for a server, while the pod can still tell.
+        """Learn which volumes the pod made for a server, before the server is deleted.
 
         ``volume`` is the open routing of one of these volumes.
         """
@@ -127,9 +128,9 @@ class Forwarding:
     async def _unavailable(
         self, request: DoorRequest, routing: PodRouting, error: PodSilent
     ) -> Unavailable:
-        """Return the client's answer if the pod gave none.
+        """Return the error for the client, after the pod gave no answer.
 
-        A later check finds out what the pod did.
+        If a delete may have arrived, note it, so that a later check finds out whether it was done.
         """
         if request.method == "GET" or not error.may_have_arrived:
             return Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
@@ -139,7 +140,7 @@ class Forwarding:
         return Unavailable(IN_DOUBT, retry_after_s=RETRY_AFTER_S)
 
     async def _uncount(self, changing: PodRouting, pod: Pod) -> None:
-        """Count the real amounts of a resource again, because its pod refused to change it."""
+        """Count the real amounts of a resource again, because its pod refused the change."""
         try:
             await self._checking.check(changing, pod)
         except PodSilent as error:
@@ -180,7 +181,7 @@ class Forwarding:
     async def _note(
         self, request: DoorRequest, routing: PodRouting, login: PodLogin, answer: PodAnswer
     ) -> None:
-        """Record what an answer says about whether the resource exists."""
+        """Record what the answer shows: an attachment, a missing resource, or a begun delete."""
         deletes, now = _deletes(request, routing), self._clouds.clock()
         wanted = _counterpart(request)
         if wanted is not None and answer.status < HTTPStatus.BAD_REQUEST:
@@ -199,7 +200,7 @@ class Forwarding:
                 self._acknowledged.follow(routing.project_id, ending)
 
     async def _end(self, request: DoorRequest, routing: PodRouting, login: PodLogin) -> None:
-        """Forget a resource if its pod has deleted it. If not, a periodic task does so later."""
+        """Forget a resource if its pod has deleted it. Otherwise, a periodic task does so later."""
         target = f"/{request.kind}s/{routing.top_id}"
         look = replace(request, method="GET", target=target, body=None, headers={})
         try:
@@ -212,13 +213,13 @@ class Forwarding:
             engine = self._clouds.engine
             recorded = engine.write_with_next(routings.lose_together, lost)
             if self._is_one_of_several:
-                # The client waits for it.
+                # The client waits for this commit.
                 engine.hasten()
             await self._acknowledged.recorded(recorded)
 
 
 def _is_whole(request: DoorRequest, routing: PodRouting) -> bool:
-    """Return whether a request is about a whole resource, and not about a part of a resource."""
+    """Return whether the path of a request names the resource itself, and not a part of it."""
     return request.target.partition("?")[0] == f"/{request.kind}s/{routing.top_id}"
 
 

@@ -1,7 +1,8 @@
-"""Make server groups in pods, and delete groups that nobody needs any more.
+"""Create server groups in pods, and delete groups that are no longer needed.
 
-Always true: in a pod, the name of a group is its id at the door. Only one request at a time makes a
-group in a pod. If a group may have been made before, it is first looked for by its name.
+Always true: in a pod, the name of a group is the group's id at the door (gateway). Only one request
+at a time makes a group in a pod. If an earlier request may have made the group, it is first looked
+for by its name.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from innkeeper.systems.identity.names import could_be_stored
 from innkeeper.systems.pods import pod_groups, routings
 
 VERSION = {"openstack-api-version": "compute 2.64"}
-"""Groups have one policy with rules since this version."""
+"""Since this microversion, a group has one policy and may have rules."""
 PAUSE_S = 0.1
 GROUPS_MAX = 1000
 
 
 class GroupProvisioning:
-    """Keeps the server groups of pods."""
+    """Creates and deletes server groups in pods."""
 
     def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
         self._clouds = clouds
         self._tenants = tenants
 
     async def group(self, pod: Pod, login: PodLogin, group: ServerGroup) -> str:
-        """Return the id of a group in a pod. The group is made if it is missing.
+        """Return the id of a group in a pod. Make the group if the pod lacks it.
 
-        Raises :class:`Conflict` if the pod refuses it, and :class:`PodSilent`.
+        Raises :class:`Conflict` if the pod refuses the group, and :class:`PodSilent`.
         """
         timeout_s = self._clouds.podding.pod_request_timeout_s
         try:
@@ -54,7 +55,7 @@ class GroupProvisioning:
                     routing, is_ours = await self._begin(pod, group)
                 return routing.bottom_id or await self._make(routing, login, group)
         except TimeoutError as error:
-            raise PodSilent("the server group was not made in time") from error
+            raise PodSilent("the server group was not created in time") from error
 
     async def _begin(self, pod: Pod, group: ServerGroup) -> tuple[PodRouting, bool]:
         now = self._clouds.clock()
@@ -97,7 +98,10 @@ class GroupProvisioning:
         return _id_of(named[0]) if named else None
 
     async def remove(self, routing: PodRouting, pod: Pod) -> bool:
-        """Delete a group in a pod. Return whether it is gone. Raises :class:`PodSilent`."""
+        """Delete a group in a pod, and forget its routing. Return true.
+
+        Raises :class:`PodSilent`.
+        """
         login = await self._tenants.of_project(pod, routing.project_id)
         uuid = routing.bottom_id or await self._named(login, routing.top_id)
         if uuid is not None:

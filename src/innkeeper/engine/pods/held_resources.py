@@ -1,10 +1,10 @@
 """Read from a pod which servers and volumes it has, of all projects.
 
-Always true: an answer that is not a list of resources with ids is an error. A list ends: each page
-begins after the previous page.
+Always true: an answer that is not a list of resources with ids is an error. The reading of a list
+ends, because each page must begin after the previous page.
 
-May be false: that a resource does not exist if the lists lack it. Lists can skip rows while other
-rows are deleted. Only :func:`one` proves that a resource does not exist.
+May be false: that a resource does not exist if a list lacks it. Lists can skip rows while other
+rows are deleted. Only :meth:`HeldResources.one` proves that a resource does not exist.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from innkeeper.systems.identity.names import could_be_stored
 PAGE = 1000
 PAGES_MAX = 2000
 UUID_CHARS = 36
-"""The length of the columns for ids of servers and volumes."""
+"""The length of the database columns for ids of servers and volumes."""
 
 
 @dataclass(slots=True)
 class HeldResources:
     """The servers and volumes of one pod.
 
-    ``login`` is the login of this service there, as an administrator.
+    ``login`` is this service's login at the pod, as an administrator.
     """
 
     client: PodClient
@@ -58,7 +58,7 @@ class HeldResources:
         return found
 
     async def one(self, kind: str, uuid: str) -> PodResource | None:
-        """Return a resource; ``None`` if the pod answers that it does not exist."""
+        """Return a resource, or ``None`` if the pod answers that it does not exist."""
         answer = await self._ask(SERVICES[kind], f"/{kind}s/{quote(uuid, safe='')}")
         if is_gone(answer):
             return None
@@ -68,22 +68,22 @@ class HeldResources:
         return await self._resource(kind, row)
 
     async def _learn(self) -> None:
-        """Read the names of projects."""
+        """Read the names of the pod's projects."""
         for row in _list(_successful(await self._ask(IDENTITY, "/projects")), "projects"):
             self._names[_id(row)] = _text(row.get("name")) or _id(row)
 
     async def _resource(self, kind: str, row: Mapping[str, Json]) -> PodResource:
-        # Volumes have this field under the name of an extension.
+        # For volumes, the name of this field has the prefix of an extension.
         fields = (value for name, value in row.items() if name.rpartition(":")[2] in PROJECTS)
         project = _text(next(fields, None))
         if project is None:
-            raise PodSilent(f"it does not tell the project of a {kind}")
+            raise PodSilent(f"its answer lacks the project of a {kind}")
         attached = row.get("attachments")
         attachments = attached if isinstance(attached, list) else []
         servers = [{"id": _of(each, "server_id")} for each in attachments]
         uuid = _id(row)
         if len(uuid) > UUID_CHARS:
-            raise PodSilent(f"the id of a {kind} is no UUID")
+            raise PodSilent(f"the id of a {kind} is not a UUID")
         return PodResource(
             kind,
             uuid,
@@ -94,7 +94,7 @@ class HeldResources:
         )
 
     async def _name(self, project_id: str) -> str:
-        """Return the name of a project. The list of projects may be cut off before this project."""
+        """Return the name of a project. Ask for the project if the list of projects lacks it."""
         if project_id not in self._names:
             answer = await self._ask(IDENTITY, f"/projects/{quote(project_id, safe='')}")
             told = decoded(answer).get("project") if answer.status == HTTPStatus.OK else None
@@ -125,7 +125,7 @@ class HeldResources:
         answer = await self.client.send(self.login, call)
         if answer.status != HTTPStatus.NOT_ACCEPTABLE:
             return answer
-        # An old pod shows no amounts.
+        # A pod with an old release does not know the microversion. Ask it without amounts.
         return await self.client.send(self.login, PodCall(service, "GET", target, self.timeout_s))
 
 
@@ -143,7 +143,7 @@ def _list(told: Mapping[str, Json], key: str) -> list[Mapping[str, Json]]:
 
 
 def _of(told: Json, name: str) -> Json:
-    """Return a field of what may be an object."""
+    """Return a field of an object, or ``None`` if the value is not an object."""
     return told.get(name) if isinstance(told, Mapping) else None
 
 
@@ -155,5 +155,5 @@ def _id(row: Mapping[str, Json]) -> str:
 
 
 def _text(value: Json) -> str | None:
-    """Return a text that can be stored; ``None`` for anything else."""
+    """Return the value if it is a text that can be stored, or else ``None``."""
     return value if isinstance(value, str) and could_be_stored(value) else None

@@ -1,8 +1,8 @@
-"""Read scheduler hints that name servers or volumes, from creates at a door (gateway to pods).
+"""Read the scheduler hints of creates at a door (gateway to pods).
 
 Always true: a create that must be beside a server or volume goes to the pod of that server or
-volume. A pod gets no ids of resources in other pods, because what the pod makes is apart from such
-resources anyway.
+volume. Hints to stay apart from resources in other pods are not sent, because the new resource is
+apart from them anyway.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ SERVER_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 VOLUME_KEY, INNER_KEY = "OS-SCH-HNT:scheduler_hints", "scheduler_hints"
 BESIDE, APART = "same_host", "different_host"
 BESIDE_SERVER = "local_to_instance"
-"""The hint of the Block Storage API that names the server near which a volume should be."""
+"""The hint of the Block Storage API that names the server that a volume should be near."""
 NAMED_MAX = 100
-"""The maximum number of resources that the hints of a create may name. Each of them is looked
-up."""
+"""The maximum number of resources that the hints of a create may name. It is limited because each
+resource is looked up."""
 NOWHERE = 0
-"""A number that is the row id of no pod."""
+"""A row id that no pod has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hinted:
-    """What hints name. Pods are given by their row ids.
+    """The resources that hints name, by the row ids of their pods.
 
     ``homes`` has the pods of the resources that the new resource must be beside. ``places`` has the
-    pod of each resource that the new resource should be apart from, by the id of that resource.
+    pods of the resources that the new resource should be apart from, by the resources' ids.
     """
 
     homes: frozenset[int] = frozenset()
@@ -41,12 +41,12 @@ class Hinted:
 
 
 def key_of(body: Mapping[str, Json]) -> str | None:
-    """Return the key of the hints in the body of a server; ``None`` if it has none."""
+    """Return the key of the hints in the body of a server, or ``None`` if there are no hints."""
     return next((key for key in SERVER_KEYS if isinstance(body.get(key), Mapping)), None)
 
 
 def group_of(body: Mapping[str, Json]) -> str | None:
-    """Return the id of the server group that a body names. Some clients send a list."""
+    """Return the id of the server group that a body names. A list of ids is accepted, too."""
     key = key_of(body)
     wanted = None if key is None else object_of(body[key]).get("group")
     if isinstance(wanted, list):
@@ -55,7 +55,10 @@ def group_of(body: Mapping[str, Json]) -> str | None:
 
 
 def read(tx: Tx, request: DoorRequest) -> Hinted:
-    """Return what the hints of a create name. Raises :class:`Invalid` for unknown resources."""
+    """Return the resources that the hints of a create name.
+
+    Raises :class:`Invalid` if a resource to be beside is unknown, or if the hints name too many.
+    """
     homes: set[int] = set()
     places: dict[str, int] = {}
     names_server = False
@@ -71,7 +74,7 @@ def read(tx: Tx, request: DoorRequest) -> Hinted:
             try:
                 places[uuid] = _place(tx, request.caller, request.kind, uuid)
             except Invalid:
-                # The resource was deleted, so every pod is apart from it.
+                # The resource does not exist, so it is in no pod.
                 places[uuid] = NOWHERE
     return Hinted(frozenset(homes), places, names_server)
 
@@ -104,7 +107,7 @@ def _place(tx: Tx, caller: DoorCaller, kind: str, uuid: str) -> int:
 
 
 def translated(body: Mapping[str, Json], kind: str, hinted: Hinted, pod_id: int) -> dict[str, Json]:
-    """Return the body of a create, without hints that have no meaning in a pod."""
+    """Return the body of a create, without the hints that have no meaning in a pod."""
     whole = dict(body)
     if not (hinted.places or hinted.names_server):
         return whole

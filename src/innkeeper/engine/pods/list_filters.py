@@ -1,7 +1,8 @@
-"""Translate the filters of a list for each pod, whose ids and names differ from those of the door.
+"""Translate the filters of a list for pods, whose ids and names differ from the door's.
 
-Always true: a filter is sent to a pod only if the filter's value means the same there. The door
-(gateway) applies each other filter to the rows of the pod, or refuses it with an error.
+Always true: a filter is sent to a pod only if its value, translated if necessary, means the same
+there. The door (gateway) applies all other filters to the rows of the pod, or refuses them with an
+error.
 """
 
 from __future__ import annotations
@@ -20,32 +21,35 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.volumes import types
 
 PAGE = 1000
-"""The number of rows of a pod that are read at once if the door applies a filter itself."""
+"""If this service applies a filter itself, it reads this many rows of a pod at once."""
 IMAGES = ("image", "image_ref")
 TYPES = ("volume_type", "volume_type_id")
 INTERNAL = {
     SERVER: frozenset({"instance_type_id", "kernel_id", "ramdisk_id", "launched_on"}),
     "volume": frozenset({"encryption_key_id"}),
 }
-"""Filters by fields that pods know, and that the door neither knows nor shows."""
+"""Filters by fields that pods know, but this service neither knows nor shows."""
 
 Filters = Sequence[tuple[str, str]]
 ValueOf = Callable[[str], Json]
-"""Returns the value of a field of a row, as the pod shows it."""
+"""A function that returns the value of a row's field, as the pod shows it."""
 Accepts = Callable[[ValueOf, PodHome], bool]
-"""Returns whether a row of a pod passes a filter, by the fields and the home of the row. The home
-has the pod, the project and a few more fields of the row's resource."""
+"""A function that returns whether a row of a pod passes a filter. It gets the fields of the row,
+and its home: the pod, the project and a few more facts of the resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodFilters:
-    """The filters that are ``sent`` to a pod, and the filters that the door applies ``here``."""
+    """The filters of a list for one pod.
+
+    Those ``sent`` are applied by the pod. Those in ``here`` are applied by this service.
+    """
 
     sent: Filters
     here: Sequence[Accepts] = ()
 
     def accept(self, value_of: ValueOf, home: PodHome) -> bool:
-        """Return whether a row passes the filters that are applied here."""
+        """Return whether a row passes the filters that this service itself applies."""
         return not self.here or all(accepts(value_of, home) for accepts in self.here)
 
 
@@ -57,10 +61,10 @@ class ListFilters:
         self._provisioning = provisioning
 
     def check(self, request: DoorRequest, filters: Filters) -> None:
-        """Raise :class:`Invalid` for a filter that has no meaning at the door."""
+        """Raise :class:`Invalid` for a filter that has no meaning in this service."""
         for name, _ in filters:
             if name in INTERNAL[request.kind]:
-                raise Invalid(f"The door does not filter by {name}.")
+                raise Invalid(f"This service does not filter by {name}.")
 
     async def of_pod(
         self, pod: Pod, login: PodLogin, request: DoorRequest, filters: Filters
@@ -71,7 +75,7 @@ class ListFilters:
         here: list[Accepts] = []
         for name, value in filters:
             if name == "user_id":
-                # In a pod, all resources belong to one user: the door's.
+                # In a pod, all resources belong to this service's user.
                 here.append(_of_user(value))
             elif name == "key_name" and is_server:
                 here.append(_with_key(value))
@@ -94,7 +98,7 @@ class ListFilters:
     async def _image(
         self, pod: Pod, login: PodLogin, request: DoorRequest, value: str
     ) -> str | None:
-        """Return the id of an image in a pod; ``None`` if the door or the pod lost the image."""
+        """Return the id of an image in a pod, or ``None`` if this service or the pod lacks it."""
         try:
             _, name = await self._clouds.engine.read(
                 lambda tx: plans.image_of(tx, value, request.caller)

@@ -1,7 +1,7 @@
 """The order of the rows of a list over several pods.
 
-Always true: the last key is the id, so no two rows are equal. Each pod is asked for the same order.
-The door compares rows by the values that pods show.
+Always true: the last sort key is the id, so no two rows are equal. All pods are asked for the same
+order. The door compares rows by the values that pods show.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ SORTS = {
         "id": "id",
     },
 }
-"""The keys that lists can be sorted by, and the fields of answers that have their values."""
+"""The keys by which lists can be sorted. Each key is mapped to the field that has its value in
+answers."""
 
 Sort = Sequence[tuple[str, bool]]
-"""Pairs of a key, and whether the list is in descending order of this key."""
+"""Pairs of a key, and whether its order is descending."""
 Comparable = tuple[int, Json]
 NULL, NUMBER, TEXT = range(3)
-"""The first parts of comparable values: nulls come before numbers, and numbers before texts."""
+"""The first part of a comparable value, so that nulls come before numbers, and numbers before
+texts."""
 Rank = tuple[Comparable, ...]
-"""The values of a row in the fields of an order, in a form that can be compared with the ranks of
-other rows."""
+"""The values by which a row is sorted, in a form that can be compared with the ranks of other rows.
+"""
 RankedRow = tuple[Rank, str, Json]
 """The rank of a row, its id, and the row. If all rows come from a single pod, the ranks are
 empty."""
@@ -50,13 +52,16 @@ empty."""
 
 @dataclass(frozen=True, slots=True)
 class ListOrder:
-    """Compares the rows of a list. ``fields`` is a :data:`Sort` by fields of answers."""
+    """Compares the rows of a list.
+
+    ``fields`` has pairs of a field in answers, and whether its order is descending.
+    """
 
     fields: Sort
 
     @staticmethod
     def of(kind: str, sort: Sort) -> ListOrder:
-        """Return an order. Raises :class:`Invalid` for a key by which lists cannot be sorted."""
+        """Return an order. Raises :class:`Invalid` if lists cannot be sorted by a key."""
         for key, _ in sort:
             if key not in SORTS[kind]:
                 raise Invalid(f"Sorting by {key} is not supported.")
@@ -79,7 +84,7 @@ class ListOrder:
         return False
 
     def sort(self, rows: list[RankedRow]) -> None:
-        """Sort rows in place. Sorts are stable, so the rows are sorted by the last keys first."""
+        """Sort rows in place. The last keys are sorted first, because Python's sort is stable."""
         end = len(self.fields)
         for is_descending, keys in groupby(reversed(self.fields), key=itemgetter(1)):
             start = end - len(list(keys))
@@ -105,7 +110,7 @@ def sort_query(kind: str, sort: Sort) -> list[tuple[str, str]]:
 
 
 def _comparables(column: Sequence[Json]) -> Iterable[Comparable]:
-    # The usual case is fast: all values are texts.
+    # In the usual case, all values are texts. It is handled faster.
     return (
         zip(repeat(TEXT), column) if set(map(type, column)) == {str} else map(_comparable, column)
     )

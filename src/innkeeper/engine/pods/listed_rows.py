@@ -1,12 +1,12 @@
-"""Read the rows of a pod's list mostly as text, so that unchanged fields take little time.
+"""Read the rows of a pod's list. Fields that the door need not change stay undecoded text.
 
-A page has up to a thousand rows with the same fields. The door learns the names of the fields from
-the first page of a kind of list, and decodes the next pages with them. If the door must compare or
-change a field, the field is decoded to a value. Every other field stays the text that the pod sent.
+A page has up to a thousand rows with the same fields. The door learns the fields from the first
+page of a kind of list, and makes a decoder for the next pages. The decoder decodes a field only if
+the door must compare or change it. Other fields with objects or lists stay the text that the pod
+sent.
 
-Always true: no field of a row is lost. A page may have an unknown field or a value of another kind,
-or lack a field that all rows had. The door decodes all fields of such a page to values, and learns
-its fields.
+Always true: no field of a row is lost. If a page has an unknown field, a value of another kind, or
+rows that lack a field, the door decodes the page completely and learns its fields.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ NO_LIST = "its answer is no list"
 
 
 Row = msgspec.Struct
-"""A row of a page, of a type that :class:`RowLayout` makes."""
+"""A row of a page. Its type is made by :class:`RowLayout`."""
 
 
 class DecodedPage(Protocol):
-    """A page, of a type that :class:`RowLayout` makes. ``links`` may be unset."""
+    """A decoded page. Its type is made by :class:`RowLayout`. ``links`` may be unset."""
 
     rows: Sequence[Row]
     links: Raw | UnsetType
 
 
 class RowPart(Enum):
-    """How the door must treat a field of a row.
+    """How this service (a gateway to pods) must treat a field of a row.
 
-    ``TEXT`` and ``METADATA`` may be changed, and ``PLAIN`` is never changed. A ``WHOLE`` field may
-    have any value, and stays text until the door knows whether to change it.
+    This service may change ``TEXT`` and ``METADATA``, but never ``PLAIN``. A ``WHOLE`` field may
+    have any value. It stays undecoded until this service knows whether to change it.
     """
 
     ID = auto()
@@ -66,18 +66,18 @@ KINDS: Mapping[RowPart, Json] = {
     RowPart.PLAIN: str | int | float | bool | None,
     RowPart.WHOLE: Raw,
 }
-"""The type as which a field is decoded, by the way in which the door must treat the field."""
+"""The types to which fields are decoded."""
 UNCHANGED = frozenset({RowPart.ID, RowPart.PLAIN})
 
 
 @dataclass(frozen=True, slots=True)
 class RowLayout:
-    """The fields of rows, in order, and the type as which such rows are decoded.
+    """The fields of rows, in order, and a function that decodes pages with such rows.
 
-    Some rows may lack the ``optional`` fields. ``attributes`` are the names of the type's
-    attributes, by the names of the fields. Only administrators see the fields ``of_hosts``. Only
-    the fields ``changing`` may be changed. The ``unnamed`` fields are in all rows. The door has no
-    rule for the names of these fields, but may change parts of their values.
+    Some rows may lack the ``optional`` fields. ``attributes`` maps the names of fields to
+    attributes of the decoded rows. Only administrators see the fields ``of_hosts``. Only the fields
+    ``changing`` may be changed. The ``unnamed`` fields are in all rows. This service has no rule
+    for their names, but may change parts of their values.
     """
 
     parts: Mapping[str, RowPart]
@@ -90,7 +90,11 @@ class RowLayout:
 
     @staticmethod
     def of(parts: Mapping[str, RowPart], optional: frozenset[str], key: str) -> RowLayout:
-        """Return the layout for rows under a ``key`` of a body. Raises :class:`PodSilent`."""
+        """Return the layout for rows with these ``parts``.
+
+        The body of a page has the rows under ``key``. Raises :class:`PodSilent` for unusable field
+        names.
+        """
         attributes = {name: f"f{place}" for place, name in enumerate(parts)}
         fields = [
             (attributes[name], KINDS[part], *((UNSET,) if name in optional else ()))
@@ -106,7 +110,7 @@ class RowLayout:
                 gc=False,
             )
         except ValueError as error:
-            # No API has quotes or control characters in the names of its fields.
+            # A field name has quotes or control characters, which no API uses.
             raise PodSilent(NO_LIST, may_have_arrived=True) from error
         page = msgspec.defstruct(
             "Page",
@@ -128,7 +132,7 @@ class RowLayout:
         )
 
     def value(self, name: str) -> Callable[[Json], Json]:
-        """Return a function that returns the value of a field of a row."""
+        """Return a function that gets the value of this field from a row."""
         attribute = self.attributes.get(name)
         if attribute is None:
             return lambda _: None
@@ -136,12 +140,15 @@ class RowLayout:
         return get if self.parts[name] is not RowPart.WHOLE else lambda row: _value(get(row))
 
     def brief(self, row: Json) -> dict[str, Json]:
-        """Return the fields of a row that a list without details has."""
+        """Return the fields of a row that a list without details shows."""
         found = {name: getattr(row, self.attributes.get(name, ""), UNSET) for name in BRIEF}
         return {name: each for name, each in found.items() if each is not UNSET}
 
     def with_rows(self, key: str, rows: Sequence[Mapping[str, Json]]) -> RowLayout:
-        """Return the layout for these rows too. Raises :class:`PodSilent` for too many fields."""
+        """Return a layout that also fits these rows.
+
+        Raises :class:`PodSilent` for too many fields.
+        """
         parts = dict(self.parts)
         for row in rows:
             for name, value in row.items():
@@ -154,7 +161,7 @@ class RowLayout:
 
 @dataclass(frozen=True, slots=True)
 class PodPage:
-    """A page of a pod: its rows with their ids, and whether there are more."""
+    """A page of a pod's list: its rows, their ids, and whether more rows follow."""
 
     layout: RowLayout
     rows: Sequence[Row]
@@ -164,15 +171,15 @@ class PodPage:
 
 @dataclass(slots=True)
 class RowLayouts:
-    """The layouts of the lists of pods."""
+    """The known layouts of the lists of pods."""
 
     _known: dict[tuple[object, ...], RowLayout] = field(default_factory=dict)
 
     def page(self, of: tuple[object, ...], key: str, answer: PodAnswer) -> PodPage:
         """Return the rows under a ``key`` of an answer.
 
-        ``of`` identifies the kind of list: it has everything on which the fields of the rows
-        depend. Raises :class:`PodSilent` for an answer that is not a list of resources with ids.
+        ``of`` identifies the kind of list. It has all values on which the fields of the rows
+        depend. Raises :class:`PodSilent` if the answer is not a list of resources with ids.
         """
         layout = self._known.get((key, *of))
         told = None if layout is None else _told(layout, answer.body)
@@ -198,10 +205,11 @@ class RowLayouts:
 
 
 def _told(layout: RowLayout, body: bytes) -> DecodedPage | None:
-    """Return a page; ``None`` if its rows do not have the fields of the layout."""
+    """Return the decoded page, or ``None`` if its rows do not fit the layout."""
     try:
         if not body.isascii():
-            # The decoder does not check the fields that stay text.
+            # This checks that the body is UTF-8, because the decoder does not check undecoded
+            # fields.
             body.decode()
         return layout.decode(body)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -213,7 +221,7 @@ def _is_row(row: object) -> bool:
 
 
 def _part(name: str, value: Json) -> RowPart:
-    """Return what a field needs if it has this value."""
+    """Return how this service must treat a field with this name and value."""
     is_text = value is None or isinstance(value, str)
     if name == ID:
         return RowPart.ID
@@ -227,13 +235,13 @@ def _part(name: str, value: Json) -> RowPart:
 
 
 def is_named(name: str) -> bool:
-    """Return whether the door may change the value of a field because of the field's name."""
+    """Return whether this service has a rule for fields with this name."""
     has_text = name in TEXTS or name in ZONES or name.rpartition(":")[2] in PROJECTS
     return has_text or name in WHOLE or name in HIDDEN
 
 
 def is_of_hosts(name: str) -> bool:
-    """Return whether only administrators see a field."""
+    """Return whether only administrators see fields with this name."""
     return name.startswith(HOSTS) and name not in OF_USERS
 
 
@@ -246,5 +254,5 @@ def _value(told: Json) -> Json:
 
 
 def values(rows: Iterable[Json], get: Callable[[Json], Json]) -> list[Json]:
-    """Return the values of a field, ``None`` for rows without it."""
+    """Return the values of a field in the rows, with ``None`` for rows that lack the field."""
     return [None if each is UNSET else each for each in map(get, rows)]

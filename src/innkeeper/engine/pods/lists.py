@@ -1,8 +1,8 @@
-"""Read one page of a list of servers or volumes from several pods, all at once.
+"""Read one page of a list of servers or volumes from several pods at once.
 
-Always true: each row is of a resource that this service knows to be in the pod. Rows are sorted by
-the requested keys, and finally by id. If a pod does not answer, its rows are missing, and the list
-says so.
+Always true: a row is shown only if this service has recorded its resource in the pod. Rows are
+sorted by the requested keys, and finally by id. If a pod does not answer, its rows are missing, and
+the list says so.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ from innkeeper.systems.pods import pods, routings
 LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 PAGES_MAX = 200
-"""The maximum number of pages of a pod that are read for one page of the door."""
+"""The maximum number of pages that are read from a pod for one page of a client's list."""
 INVALID = "A parameter of the list is invalid."
 Homes = Sequence[tuple[PodHome, Sequence[str]]]
-"""Pairs of a home (the pod and project of resources) and the ids of the resources there."""
+"""Pairs of a home (the pod, project and a few more facts of resources) and the ids of its
+resources."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodListQuestion:
-    """A list that a client wants. ``filters`` are translated for each pod.
+    """A client's request for a list. ``filters`` are not yet translated for a pod.
 
-    ``project_id`` is ``None`` for a list of all projects. A list that ``is_brief`` has ids and
-    names only. A list that ``is_alone`` comes from a single pod. A list ``needs_admin`` if pods
-    apply one of its filters for administrators only. It ``needs_details`` if the door applies a
+    ``project_id`` is ``None`` for a list of all projects. With ``is_brief``, rows only have an id,
+    a name and links. With ``is_alone``, all rows come from a single pod. With ``needs_admin``, pods
+    apply one of the filters only for administrators. With ``needs_details``, this service applies a
     filter that reads details.
     """
 
@@ -67,7 +68,7 @@ class PodListQuestion:
     needs_details: bool = False
 
     def is_about(self, pod: Pod) -> bool:
-        """Return whether rows of a pod may be in the list."""
+        """Return whether the list may contain rows of a pod."""
         return self.az_name in (None, pod.az_name)
 
     @property
@@ -78,7 +79,7 @@ class PodListQuestion:
 
 @dataclass(frozen=True, slots=True)
 class DoorPage:
-    """Rows as JSON, whether more rows follow, and the names of the pods that did not answer.
+    """A page: its rows, whether more rows follow, and the names of pods that did not answer.
 
     ``last`` is the id of the last row, if there is one.
     """
@@ -90,7 +91,7 @@ class DoorPage:
 
 
 class Lists:
-    """Lists over pods."""
+    """Reads lists from pods."""
 
     def __init__(self, clouds: PodClouds, tenants: Tenants, provisioning: Provisioning) -> None:
         self._clouds = clouds
@@ -111,13 +112,13 @@ class Lists:
             return [by_id[each] for each in homes], _home_of(marker, found)
 
         known, home = await self._clouds.engine.read(look)
-        # A list must not wait for a pod that has not answered for a while.
+        # A list must not wait for a pod that is down or late.
         awaited, left_out = divided(known, self._clouds.is_awaited)
         after = await self._after(question, order, awaited, home)
         asked = [each for each in awaited if question.is_about(each)]
         missing = [each.pod_name for each in left_out if question.is_about(each)]
         if len(known) == 1 and asked:
-            # The usual case. The pod sorts, and rows need only the fields that are shown.
+            # In this usual case, the pod sorts, and need not send fields that are not shown.
             question = replace(question, is_alone=True)
         answers = await asyncio.gather(
             *(self._rows(each, question, order, after) for each in asked), return_exceptions=True
@@ -147,10 +148,10 @@ class Lists:
         awaited: Sequence[Pod],
         home: PodHome | None,
     ) -> tuple[int, Rank] | None:
-        """Return the pod of the marker, and the rank of the marker's row.
+        """Return the row id of the marker's pod, and the rank of the marker's row.
 
-        Raises :class:`Invalid` for an unknown marker, and :class:`Unavailable` if the marker's pod
-        is not among the ``awaited`` pods, or does not answer.
+        Raises :class:`Invalid` if the marker is unknown. Raises :class:`Unavailable` if its pod is
+        not one of the ``awaited`` pods, or does not answer.
         """
         if question.marker is None:
             return None
@@ -183,7 +184,7 @@ class Lists:
             async with asyncio.timeout(timeout_s):
                 return await self._paged(pod, question, order, after, has_told)
         except TimeoutError as error:
-            # A list of many pages must not make the pod late for others.
+            # A pod that has sent some pages is not late, even if the list has many pages.
             if not has_told.is_set():
                 self._clouds.note_late(pod)
             raise PodSilent(f"no list within {timeout_s:g} seconds") from error
@@ -211,8 +212,9 @@ class Lists:
             except Invalid as error:
                 if not has_told.is_set():
                     raise
-                # This is no error of the client: the last row of the previous page was deleted.
-                raise PodSilent("it refuses the next page of its list") from error
+                # This is not the client's fault. The marker is the last row of the previous page,
+                # and was deleted since.
+                raise PodSilent("it refused the next page of its list") from error
             has_told.set()
             ranks: Sequence[Rank] = [()] * len(page.ids)
             places: Sequence[int] = range(len(page.ids))
@@ -228,9 +230,10 @@ class Lists:
             if len(found) >= question.limit or not page.has_more:
                 return found[: question.limit], page.has_more or len(found) > question.limit
             marker = page.ids[-1]
-            # Larger pages follow, so that rows that the list does not show take few requests.
+            # The next page is larger, so that few requests are needed to skip rows that are not
+            # shown.
             asked = replace(asked, limit=max(asked.limit, min(PAGE, 2 * asked.limit)))
-        raise PodSilent("the list is too far from its start", may_have_arrived=True)
+        raise PodSilent("the list has too many pages", may_have_arrived=True)
 
     async def _page_of(
         self, pod: Pod, login: PodLogin, question: PodListQuestion, marker: str | None
@@ -248,10 +251,10 @@ class Lists:
         places: Sequence[int],
         filters: PodFilters,
     ) -> Sequence[int]:
-        """Change rows into rows of the door. Return the indexes of the rows for the list.
+        """Change rows into rows of this service. Return the indexes of the rows to show.
 
-        By the door's records, the resources of these rows are in the pod. The rows pass the filters
-        that the door applies.
+        A row is shown if this service has recorded its resource in this pod, and if it passes the
+        filters that this service itself applies.
         """
         request, ids = question.request, _at(page.ids, places)
         homes = await self._clouds.engine.read(lambda tx: routings.homes(tx, request.kind, ids))
@@ -267,7 +270,7 @@ class Lists:
         return shown[0] if len(shown) == 1 else sorted(place for own in shown for place in own)
 
     async def _as_admin(self, pod: Pod, asked: PodListQuestion) -> tuple[PodListQuestion, PodLogin]:
-        """Return the question, limited to its project, and the administrator's login for it."""
+        """Return the question with filters for its project, and the administrator's login."""
         login, timeout_s = await self._login(pod, asked), self._clouds.podding.pod_request_timeout_s
         session = await self._clouds.client.session(login, timeout_s)
         scope = [("all_tenants", "1"), ("project_id", session.project_id)]
@@ -291,7 +294,7 @@ class Lists:
 
 
 def _at(column: Sequence[T], places: Sequence[int]) -> Sequence[T]:
-    """Return the values of a column at the indexes ``places``, which are usually all indexes."""
+    """Return the values of a column at the indexes ``places``."""
     return column if len(places) == len(column) else [column[place] for place in places]
 
 
@@ -302,12 +305,12 @@ def _home_of(uuid: str | None, homes: Homes) -> PodHome | None:
 def _by_home(
     homes: Homes, ids: Sequence[str], places: Sequence[int]
 ) -> Mapping[PodHome, Sequence[int]]:
-    """Return the indexes of the rows of each home: a pod, a project and a few fields.
+    """Return the indexes of rows by their home.
 
     Rows without a home are left out.
     """
     if len(homes) == 1 and set(homes[0][1]).issuperset(ids):
-        # The usual case is fast: all rows have the same home.
+        # In the usual case, all rows have the same home. It is handled faster.
         return {homes[0][0]: places}
     home_of = {uuid: home for home, uuids in homes for uuid in uuids}
     found: dict[PodHome, list[int]] = {}
@@ -327,7 +330,7 @@ def _is_in(home: PodHome, pod: Pod, question: PodListQuestion) -> bool:
 
 
 def _target(question: PodListQuestion, marker: str | None) -> str:
-    """Return the path and query of one page of a pod."""
+    """Return the path and the query with which a pod is asked for a page."""
     kind = question.request.kind
     query = [*question.filters, *sort_query(kind, question.sort), ("limit", str(question.limit))]
     query += [("marker", marker)] if marker is not None else []

@@ -1,6 +1,6 @@
-"""Look in several pods for things without routings (the door's records), such as attachments.
+"""Look in several pods for resources that the door does not record, such as attachments.
 
-Always true: a resource counts as not found only if every pod that may have it says so.
+Always true: a resource counts as not found only if every pod that may have it has answered.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Told = Mapping[str, Json]
 Row = dict[str, Json]
 T = TypeVar("T")
 PAGE, PAGES_MAX = 1000, 200
-"""The number of rows of a pod that are read at once, and the maximum number of such reads."""
+"""The number of rows of a page, and the maximum number of pages that are read from a pod."""
 
 
 class Lookups:
@@ -38,7 +38,7 @@ class Lookups:
         self._tenants = tenants
 
     async def homes(self, project_id: str | None) -> list[Pod]:
-        """Return the pods with volumes of a project; ``None`` stands for all projects."""
+        """Return the pods with volumes of a project, or of all projects for ``None``."""
 
         def look(tx: Tx) -> list[Pod]:
             ids = frozenset(routings.pods_of(tx, project_id, VOLUME))
@@ -47,9 +47,9 @@ class Lookups:
         return await self._clouds.engine.read(look)
 
     async def volumes(self, project_id: str | None, ids: Collection[str]) -> dict[str, PodRouting]:
-        """Return the routings of those of these volumes that are a project's, by the volume's id.
+        """Return the routings of a project's volumes that are among ``ids``, by the volume's id.
 
-        If ``project_id`` is ``None``, the volumes may be any project's.
+        If ``project_id`` is ``None``, the volumes of all projects are returned.
         """
         found = await self._clouds.engine.read(lambda tx: routings.of_resources(tx, ids, VOLUME))
         made = (each for each in found if each.bottom_id is not None)
@@ -60,7 +60,7 @@ class Lookups:
         return list(await self._clouds.engine.read(pods.every))
 
     async def login(self, pod: Pod, project_id: str | None) -> PodLogin:
-        """Return the login for a project; for ``None``, the administrator's login."""
+        """Return the login for a project, or the administrator's login for ``None``."""
         if project_id is None:
             return await self._tenants.own(pod)
         return await self._tenants.of_project(pod, project_id)
@@ -73,7 +73,7 @@ class Lookups:
         target: str,
         headers: Mapping[str, str],
     ) -> tuple[list[tuple[Pod, Told]], list[Pod]]:
-        """Return the answers of pods, and the pods without answer.
+        """Return the answers of pods, and the pods that did not answer.
 
         A 404 counts as an empty answer.
         """
@@ -93,9 +93,9 @@ class Lookups:
         headers: Mapping[str, str],
         key: str,
     ) -> tuple[list[tuple[Pod, list[Row]]], list[Pod]]:
-        """Return the rows on all pages of a list in pods, and the pods without an answer.
+        """Return the rows of all pages of a list in each pod, and the pods that did not answer.
 
-        Bodies have the rows under ``key``.
+        The bodies of answers have the rows under ``key``.
         """
         timeout_s = self._clouds.podding.pod_request_timeout_s
 
@@ -120,7 +120,7 @@ class Lookups:
                 async with asyncio.timeout(timeout_s):
                     return await pages(pod, has_told)
             except TimeoutError as error:
-                # A list of many pages must not make the pod late for others.
+                # A pod that has sent some pages is not late, even if the list has many pages.
                 if not has_told.is_set():
                     self._clouds.note_late(pod)
                 raise PodSilent(f"no list within {timeout_s:g} seconds") from error
@@ -150,14 +150,14 @@ class Lookups:
     async def _each(
         self, asked: Sequence[Pod], one: Callable[[Pod], Awaitable[T]]
     ) -> tuple[list[tuple[Pod, T]], list[Pod]]:
-        """Return what each pod tells, and the pods that tell nothing."""
+        """Call ``one`` for each pod. Return the results, and the pods that did not answer."""
         answers = await asyncio.gather(*map(one, asked), return_exceptions=True)
         told: list[tuple[Pod, T]] = []
         missing: list[Pod] = []
         for pod, answer in zip(asked, answers, strict=True):
             if isinstance(answer, PodSilent):
                 if pod.health.is_up is not False:
-                    # A poll has logged each pod that is down.
+                    # A pod that is down was already logged by a poll.
                     LOG.warning("pod_not_asked", pod=pod.pod_name, reason=str(answer))
                 missing.append(pod)
             elif isinstance(answer, BaseException):
@@ -168,7 +168,7 @@ class Lookups:
 
 
 def _by_id(told: Json) -> dict[str, Row]:
-    """Return the rows that have ids, by id. The value may be no list."""
+    """Return the rows that have ids, by id. If the value is not a list, there are no rows."""
     rows = told if isinstance(told, list) else []
     objects = (each for each in rows if isinstance(each, dict))
     return {each["id"]: each for each in objects if isinstance(each.get("id"), str)}

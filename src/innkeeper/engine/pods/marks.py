@@ -1,9 +1,9 @@
-"""Find in a pod what the door has begun to make there.
+"""Find the resources that the door has begun to make in a pod.
 
-The door (gateway to pods) stores a mark with each resource that it makes.
+The door (gateway to pods) stores a mark in the metadata of each resource that it makes.
 
-Always true: only a resource with the mark of a create is found for this create. A volume that
-another project takes over is found once it belongs to that project.
+Always true: for a create, only resources with its mark are found. A volume that is transferred to
+another project is found once it belongs to that project.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Marks:
         self._clouds = clouds
 
     async def found(self, login: PodLogin, begun: PodRouting) -> list[str]:
-        """Return the ids of the resources with the mark of a create. Raises :class:`PodSilent`."""
+        """Return the ids of the resources that a create has made. Raises :class:`PodSilent`."""
         if begun.top_id.startswith(TAKES):
             return await self._taken(login, begun)
         service, kind = SERVICES[begun.resource_type], f"{begun.resource_type}s"
@@ -53,7 +53,7 @@ class Marks:
         raise PodSilent("the project has too many resources to look for one")
 
     async def _taken(self, login: PodLogin, begun: PodRouting) -> list[str]:
-        """Return the id of a volume that another project takes over, once the project has it."""
+        """Return the id of a volume that a project takes over, if the project has it already."""
         uuid = begun.top_id.removeprefix(TAKES)
         timeout_s = self._clouds.podding.pod_request_timeout_s
         session = await self._clouds.client.session(login, timeout_s)
@@ -64,12 +64,13 @@ class Marks:
         told = decoded(answer).get("volume")
         if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
             raise PodSilent.of_status(answer.status)
-        # A login may see volumes of other projects too. Such volumes must not be taken.
+        # Some logins also see volumes of other projects. If the owner is another project, the
+        # volume was not taken over yet.
         return [uuid] if told.get(OWNER) == session.project_id else []
 
 
 def ids_of(rows: Sequence[Json], mark: str | None = None) -> list[str]:
-    """Return the ids of resources; with a mark, only of resources that have the mark."""
+    """Return the ids of resources. With a ``mark``, skip the resources that lack it."""
     found = []
     for each in rows:
         if not isinstance(each, Mapping):
@@ -83,6 +84,6 @@ def ids_of(rows: Sequence[Json], mark: str | None = None) -> list[str]:
 
 
 def mark_of(resource: Mapping[str, Json]) -> Json:
-    """Return the mark of a resource as its pod shows it; ``None`` if it has none."""
+    """Return the mark of a resource that a pod has shown, or ``None`` if it has no mark."""
     metadata = resource.get("metadata")
     return metadata.get(MARK) if isinstance(metadata, Mapping) else None

@@ -1,8 +1,8 @@
 """Read the usage of a pod from its own statistics.
 
-Always true: a usage is JSON of a bounded size, with finite numbers. A pod without volumes has a
-total of 0 for volumes. If a pod does not tell an amount, the usage lacks the amount, which then
-does not count as used.
+Always true: a usage is JSON of a bounded size, with finite numbers. A pod without a Block Storage
+service has a total of 0 for volumes. If a pod does not tell an amount, the usage lacks this amount,
+and it does not count as used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OF_SERVERS = {
     MEMORY_MB: ("memory_mb", "memory_mb_used"),
     DISK_GB: ("local_gb", "local_gb_used"),
 }
-"""The names of the statistics with the total and with the used amount, by the kind of amounts."""
+"""For each kind of amount, the names of the statistics with the total and the used amount."""
 COUNTED = ("count", "running_vms", "current_workload")
 
 
@@ -62,14 +62,14 @@ def decoded(answer: PodAnswer) -> dict[str, object]:
 
 
 async def _statistics(client: PodClient, login: PodLogin, timeout_s: float) -> Mapping[str, object]:
-    """Return the sums over all hypervisors, under the names of the Compute API v2.1."""
+    """Return the sums over all hypervisors, under their names in the Compute API v2.1."""
     answer = await client.send(login, PodCall(COMPUTE, "GET", STATISTICS, timeout_s))
     if answer.status not in GONE:
         told = decoded(answer).get("hypervisor_statistics")
         if not isinstance(told, dict):
             raise PodSilent("its answer has no statistics", may_have_arrived=True)
         return told
-    # If the oldest microversion of a cloud is above 2.87, the cloud tells no sums.
+    # Clouds whose oldest microversion is above 2.87 do not serve these sums.
     answer = await client.send(login, PodCall(COMPUTE, "GET", HYPERVISORS, timeout_s))
     listed = decoded(answer).get("hypervisors")
     rows = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
@@ -77,7 +77,7 @@ async def _statistics(client: PodClient, login: PodLogin, timeout_s: float) -> M
 
 
 def _sums(rows: Sequence[Mapping[str, object]]) -> dict[str, float]:
-    """Return the sums of the amounts that all rows tell."""
+    """Return the sums of the amounts that are in all rows."""
     names = [*(name for pair in OF_SERVERS.values() for name in pair), "running_vms"]
     found = {name: [number(each.get(name)) for each in rows] for name in names}
     return {
@@ -90,9 +90,9 @@ def _sums(rows: Sequence[Mapping[str, object]]) -> dict[str, float]:
 async def _volumes(
     client: PodClient, login: PodLogin, timeout_s: float
 ) -> tuple[dict[str, object] | None, str | None]:
-    """Return the sums over all volume pools, or why there are none.
+    """Return the sums over all volume pools, or ``None`` and the reason why there are no sums.
 
-    Servers are measured even if volumes cannot be measured.
+    An error is returned, not raised, so that servers are measured even if volumes cannot be.
     """
     try:
         answer = await client.send(login, PodCall(BLOCK_STORAGE, "GET", POOLS, timeout_s))
@@ -124,7 +124,7 @@ async def _has_volume_services(client: PodClient, login: PodLogin, timeout_s: fl
 
 
 def _pool(told: Mapping[str, object]) -> tuple[float | None, float]:
-    """Return the total and the used amount of a pool. The total may be a word."""
+    """Return the total and the used amount of a pool. A total that is not a number is ``None``."""
     total, free = number(told.get("total_capacity_gb")), number(told.get("free_capacity_gb"))
     allocated = number(told.get("allocated_capacity_gb")) or 0.0
     if total is None:

@@ -1,7 +1,7 @@
-"""Read what a create needs: the flavor or type, the image, the key pair, the quotas and the group.
+"""Read the objects that a create names, such as the flavor, image and key pair, and the quotas.
 
-Always true: if the caller may not use something at the door (gateway), the request is refused
-before any pod is asked.
+Always true: if the caller may not use one of these objects at the door (gateway), the request is
+refused before any pod is asked.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ ELSEWHERE = "The volumes and servers that the request names are not all in the s
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A create that was checked. ``asked`` is the request for the choice of a pod.
+    """A create that was checked. ``asked`` is the input for the choice of a pod.
 
-    ``must`` is the id of the only possible pod, if there is one. That pod has volumes that the
-    request names, the server group of the request, or a resource that the request must be beside.
-    With ``follows_group``, nothing but the server group requires this pod.
+    If only one pod is possible, ``must`` is its row id. This pod has volumes that the request
+    names, the server group of the request, or a resource that the new resource must be beside. With
+    ``follows_group``, only the server group can be the reason for ``must``.
     """
 
     request: DoorRequest
@@ -68,27 +68,27 @@ class Plan:
     follows_group: bool = False
     hinted: Hinted = field(default_factory=Hinted)
     device_images: Mapping[str, str] = field(default_factory=dict)
-    """The names of the images that block devices are made from, by their ids in the body."""
+    """The names of the images from which block devices are made, by the images' ids in the body."""
     device_types: Mapping[str, VolumeType] = field(default_factory=dict)
-    """The types of the volumes that the pod makes for block devices, by their names in the body."""
+    """The volume types of new block devices, by the types' names in the body."""
     boot_volumes: Sequence[BootVolume] = ()
     """The volumes that the pod makes for each server."""
 
     @property
     def key(self) -> str:
-        """The key of the resource in bodies."""
+        """The key under which bodies have the resource."""
         return self.request.kind
 
     @property
     def fields(self) -> Mapping[str, Json]:
-        """The fields of the resource in the body."""
+        """The fields of the resource in the request's body."""
         return self.request.fields
 
 
 def plan(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     """Return the plan of a create.
 
-    Raises :class:`Invalid`, :class:`NotFound`, and :class:`UnknownPlace` for parts of the request.
+    Raises :class:`Invalid`, :class:`NotFound`, or :class:`UnknownPlace` for a wrong request.
     """
     return (_server if request.kind == SERVER else _volume)(tx, settings, request)
 
@@ -168,7 +168,7 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     image_id, image_name = image_of(tx, fields.get("imageRef") or fields.get("image_id"), caller)
     source, size_gb = str(fields.get("source_volid") or ""), number_of(fields.get("size"))
     if source and not size_gb:
-        # The copy of a volume is as large as the volume.
+        # Without a size, the copy of a volume is as large as the volume.
         size_gb = volume_of(tx, caller, source).size_gb or 0
     hinted = hints.read(tx, request)
     specs = {} if kind is None else kind.extra_specs
@@ -196,7 +196,7 @@ def _pod_request(
 ) -> PodRequest:
     zone = str(request.fields.get("availability_zone") or "") or None
     if zone is not None and ":" in zone:
-        raise Invalid("The door does not place servers on hosts: name only an availability zone.")
+        raise Invalid("Servers cannot be placed on named hosts. Name only an availability zone.")
     group = bindings.group_of_specs(tx, specs, settings.podding.pod_affinity_keys)
     return PodRequest(request.caller.project_id, group, zone, amounts)
 
@@ -211,7 +211,7 @@ def server_limits(tx: Tx, settings: Settings, project_id: str) -> DoorLimits:
 def volume_limits(
     tx: Tx, settings: Settings, project_id: str, kind: VolumeType | None
 ) -> DoorLimits:
-    """Return a project's quotas for volumes, including the quotas of a type."""
+    """Return a project's quotas for volumes, including those of a volume type."""
     found = volume_quotas.limits(tx, project_id, volume_quotas.defaults(settings.volumes))
     limits = DoorLimits(
         found.volumes, size_gb=found.gigabytes, per_volume_gb=found.per_volume_gigabytes
@@ -240,7 +240,7 @@ def type_of(tx: Tx, caller: DoorCaller, name: str) -> VolumeType:
 
 
 def image_of(tx: Tx, ref: object, caller: DoorCaller) -> tuple[str | None, str | None]:
-    """Return the id and the name of an image at the door."""
+    """Return the id and the name of an image in this service."""
     if not ref:
         return None, None
     uuid = canonical_uuid(str(ref).rpartition("/")[2])
@@ -249,7 +249,7 @@ def image_of(tx: Tx, ref: object, caller: DoorCaller) -> tuple[str | None, str |
     except NotFound as error:
         raise Invalid(f"Image {str(ref)[:64]} could not be found.") from error
     if not image.name:
-        raise Invalid("The image has no name, so that no pod can have it.")
+        raise Invalid("The image has no name, so it cannot be found in any pod.")
     return image.id, image.name
 
 
@@ -272,7 +272,7 @@ def _boot_volume(
 
 
 def _home(tx: Tx, caller: DoorCaller, uuids: Sequence[str], hinted: Hinted) -> int | None:
-    """Return the pod of the volumes and servers that a request must be beside."""
+    """Return the row id of the pod of the resources that a new resource must be beside."""
     homes = {volume_of(tx, caller, each).pod_id for each in uuids} | hinted.homes
     if len(homes) > 1:
         raise Invalid(ELSEWHERE)
@@ -280,7 +280,7 @@ def _home(tx: Tx, caller: DoorCaller, uuids: Sequence[str], hinted: Hinted) -> i
 
 
 def volume_of(tx: Tx, caller: DoorCaller, uuid: str) -> PodRouting:
-    """Return the routing of a volume of the caller's project. Raises :class:`Invalid`."""
+    """Return the routing of a volume. Raises :class:`Invalid` if the caller has no such volume."""
     try:
         found = routings.place_of(tx, str(uuid), VOLUME)
     except NotFound as error:
@@ -293,11 +293,11 @@ def volume_of(tx: Tx, caller: DoorCaller, uuid: str) -> PodRouting:
 def may_leave(tx: Tx, plan: Plan) -> bool:
     """Return whether the plan's server group may move to another pod.
 
-    It may if no server of the group is known.
+    It may move if no server of the group is known.
     """
     return plan.server_group is not None and pod_groups.may_leave(tx, plan.server_group.uuid)
 
 
 def others(tx: Tx, pod_id: int) -> frozenset[int]:
-    """Return the ids of all pods except ``pod_id``."""
+    """Return the row ids of all pods except ``pod_id``."""
     return frozenset(each.id for each in pods.every(tx) if each.id != pod_id)

@@ -1,8 +1,8 @@
-"""Provision in a pod what servers and volumes need there: flavors, key pairs and volume types.
+"""Create the flavors, key pairs and volume types that servers and volumes need in a pod.
 
 Always true: objects that exist in the pod are not changed. Images are looked up by their names, and
-not made. Extra specs that choose a group of pods are not sent to the pods: there, such extra specs
-would demand hosts and volume pools with a capability of that name.
+not made. Extra specs that choose a group of pods are not sent to the pods. In a pod, they would
+require hosts or volume pools with a capability of that name.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, COMPUTE, Tenants, decoded
 
 KNOWN_FOR = timedelta(minutes=5)
-"""The time for which the door assumes that a pod still has an object, unless the pod refuses a
-create."""
+"""The time for which this service assumes that a pod still has an object. A refused create ends
+this time at once."""
 KNOWN_MAX = 10_000
 REFUSALS = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
-"""Statuses with which a pod refuses to make something. Another pod may agree to make it."""
+"""Statuses with which a pod refuses to make an object. Another pod may agree to make it."""
 DIGEST_CHARS = 16
 NAME_CHARS_MAX = 255
 KEY_VERSION, NEW_KEY_VERSION = "compute 2.2", "compute 2.92"
-"""Key pairs have types since ``KEY_VERSION``. Their names may have dots since
+"""Microversions: key pairs have types since ``KEY_VERSION``, and their names may have dots since
 ``NEW_KEY_VERSION``."""
 _OWN_KEY = re.compile(rf"(.+)-[0-9a-f]{{{DIGEST_CHARS}}}")
 
 
 class Provisioning:
-    """Makes what pods lack, and remembers for a while what they have.
+    """Makes objects that pods lack, and remembers for a while which objects they have.
 
-    ``made`` counts the objects that were made or found anew. Without ``is_sure``, the pod is asked
-    even for objects that are remembered.
+    ``made`` counts the objects that were made, or that have a new id. Without ``is_sure``, the pod
+    is asked even for remembered objects.
     """
 
     def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
@@ -55,14 +55,17 @@ class Provisioning:
         self.made = 0
 
     def forget(self, pod: Pod) -> None:
-        """Forget what a pod had, because it refused a request."""
+        """Forget which objects a pod has, because the pod has refused a create."""
         for key in [each for each in self._known if each[0] == pod.uuid]:
             del self._known[key]
 
     async def flavor(
         self, pod: Pod, login: PodLogin, flavor: Flavor, *, is_sure: bool = True
     ) -> None:
-        """Make a flavor with the same id. Raises :class:`Conflict` if the pod has another one."""
+        """Make a flavor, if the pod lacks it.
+
+        Raises :class:`Conflict` if the pod refuses it, or has a different flavor with this id.
+        """
         key = (pod.uuid, login.project_name, flavor.flavor_id, flavor.updated_at)
         if is_sure and self._is_known(key):
             return
@@ -73,7 +76,8 @@ class Provisioning:
             self.made += 1
             found = await self._ask(own, COMPUTE, "POST", "/flavors", _flavor_body(flavor))
             if found.status == HTTPStatus.CONFLICT:
-                # Another request has just made the flavor, or another flavor has its name.
+                # Another request has just made the flavor, or a flavor with another id has this
+                # name.
                 found = await self._ask(own, COMPUTE, "GET", path)
             elif found.status == HTTPStatus.OK:
                 specs = _without_tags(flavor.extra_specs, pod)
@@ -81,7 +85,7 @@ class Provisioning:
         _demand(found, f"flavor {flavor.name}", HTTPStatus.OK)
         told = decoded(found).get("flavor")
         if not isinstance(told, Mapping):
-            raise PodSilent("it does not tell what a flavor has")
+            raise PodSilent("its answer lacks the flavor")
         amounts = (told.get("vcpus"), told.get("ram"), told.get("disk"))
         if amounts != (flavor.vcpus, flavor.memory_mb, flavor.disk_gb):
             raise Conflict(f"The cloud that would run the server has another flavor {flavor.name}.")
@@ -96,8 +100,8 @@ class Provisioning:
 
         Return the pod's answer about the flavor, or its refusal of the specs.
 
-        If the specs are refused, the flavor is deleted again, because later creates would take it
-        for complete.
+        If the specs are refused, the flavor is deleted again. Otherwise, later creates would use it
+        without its specs.
         """
         if not specs:
             return made
@@ -122,14 +126,14 @@ class Provisioning:
     async def keypair(
         self, pod: Pod, login: PodLogin, keypair: Keypair, *, is_sure: bool = True
     ) -> str:
-        """Make a key pair, and return its name in the pod."""
+        """Make a key pair, if the pod lacks it, and return its name in the pod."""
         if len(keypair.name) + DIGEST_CHARS >= NAME_CHARS_MAX:
             raise Invalid("The name of the key pair is too long.")
         text = "\0".join((keypair.user_id, keypair.public_key))
         name = f"{keypair.name}-{sha256(text.encode()).hexdigest()[:DIGEST_CHARS]}"
         key = (pod.uuid, "keypair", name)
         if not (is_sure and self._is_known(key)):
-            # All key pairs belong to the door's user, whatever the project.
+            # In a pod, all key pairs belong to this service's user, whatever the project.
             wanted = {"name": name, "type": keypair.key_type, "public_key": keypair.public_key}
             is_new = bool({".", "@"} & set(name))
             headers = {"openstack-api-version": NEW_KEY_VERSION if is_new else KEY_VERSION}
@@ -142,7 +146,10 @@ class Provisioning:
         return name
 
     async def image(self, pod: Pod, login: PodLogin, name: str, *, is_sure: bool = True) -> str:
-        """Return the id of the image with this name. Raises :class:`Conflict` if none has it."""
+        """Return the id of the image with this name in the pod.
+
+        Raises :class:`Conflict` if the pod has no image or several images with this name.
+        """
         key = (pod.uuid, login.project_name, "image", name)
         known = self._is_known(key)
         if known and is_sure:
@@ -163,7 +170,7 @@ class Provisioning:
     async def volume_type(
         self, pod: Pod, login: PodLogin, kind: VolumeType, *, is_sure: bool = True
     ) -> None:
-        """Make a volume type with the same name, and let the project use a private one."""
+        """Make a volume type, if the pod lacks it. Let the project use a private type."""
         key = (pod.uuid, "type", login.project_name, kind.name, kind.updated_at)
         if is_sure and self._is_known(key):
             return
@@ -223,24 +230,24 @@ class Provisioning:
 
 
 def _demand(answer: PodAnswer, what: str, *fine: HTTPStatus) -> None:
-    """Raise :class:`Conflict` if a pod refuses to make something.
+    """Raise :class:`Conflict` if a pod has refused to make an object.
 
-    Raises :class:`PodSilent` if it neither refuses nor gives one of the ``fine`` answers.
+    Raises :class:`PodSilent` if the pod neither refuses nor answers with a ``fine`` status.
     """
     if answer.status in REFUSALS:
-        raise Conflict(f"The {what} cannot be made where it is needed.")
+        raise Conflict(f"The {what} cannot be made in the cloud that needs it.")
     if answer.status not in fine:
         raise PodSilent(f"the {what} cannot be made: {answer.status}")
 
 
 def keypair_name(name: str) -> str:
-    """Return the name at the door of a key pair in a pod."""
+    """Return the name that a key pair of a pod has in this service."""
     found = _OWN_KEY.fullmatch(name)
     return name if found is None else found[1]
 
 
 def _rows(told: object) -> list[dict[str, Json]]:
-    """Return the objects in a list."""
+    """Return the objects in a list, or nothing if the value is not a list."""
     return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
 
 
@@ -249,7 +256,7 @@ def _is_private(told: Mapping[str, Json]) -> bool:
 
 
 def _without_tags(specs: Mapping[str, str], pod: Pod) -> dict[str, str]:
-    """Return the extra specs, except those by which the pod was chosen."""
+    """Return the extra specs, except those that choose a group of pods."""
     return {key: value for key, value in specs.items() if key not in pod.tags}
 
 

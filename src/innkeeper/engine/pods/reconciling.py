@@ -1,8 +1,9 @@
-"""Compare pods with the routings from time to time, and after an outage, and repair the routings.
+"""Compare pods with their routings, from time to time and after outages. Repair the routings.
 
 Always true: a repair changes the owner of a volume only if the new project had asked for the volume
-at this door (gateway). In all other cases, the recorded owner stays. A pod that lost most of its
-resources at once is left to the operator: its address may lead to another cloud.
+at this door (gateway). In all other cases, the recorded owner stays. If a pod has lost most of its
+resources at once, they are left to the operator, because the pod's address may lead to another
+cloud.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ from innkeeper.systems.pods.checks import PodDifference, PodFault
 
 LOG = structlog.get_logger("innkeeper.pods")
 AT_ONCE = 100
-"""The number of repairs in one transaction, while all other writers wait."""
+"""The maximum number of repairs in one transaction. All other writers wait for it."""
 RETRY_S = 60.0
-"""A pod whose check failed is checked again after this time."""
+"""After a failed check, the pod is checked again after this time."""
 LOST_MAX = 20
-"""If a pod lost more than this number of resources, and more than half of its resources, the pod's
-address may lead to another cloud."""
+"""If a pod has lost more resources than this, and more than half of its resources, its address may
+lead to another cloud."""
 BY_ITSELF = frozenset({PodFault.LOST, PodFault.UNKNOWN, PodFault.AMOUNTS})
-"""The kinds of faults that are always repaired without an operator."""
+"""The kinds of faults that are usually repaired without an operator."""
 NOTES_KEPT = timedelta(days=7)
-"""The maximum delay with which a transfer of a volume arrives in a pod."""
+"""The maximum time that a pod may take to carry out an accepted volume transfer."""
 
 
 class Reconciling:
-    """The periodic comparison of a door's pods with its routings."""
+    """The periodic comparison of the pods with their routings."""
 
     def __init__(self, clouds: PodClouds) -> None:
         self._clouds = clouds
@@ -44,7 +45,7 @@ class Reconciling:
         self._comparing = Comparing(clouds.engine.read, clouds.client, timeout_s, clouds.clock)
 
     async def check(self) -> int:
-        """Check the pods that are due and answer. Return the number of repairs."""
+        """Check the pods that are due and not down. Return the number of repairs."""
         now, period_s = self._clouds.clock(), self._clouds.podding.pod_recheck_interval_s
         lapse_s = period_s * periodic.EARLY
 
@@ -74,7 +75,7 @@ class Reconciling:
             return 0
 
     async def _check(self, pod: Pod) -> int:
-        """Compare a pod with its routings; repair what is safe. Return the number of repairs."""
+        """Compare a pod with its routings. Make the safe repairs, and return their number."""
         login = await self._clouds.own_login(pod)
         found = await self._comparing.compare(pod, login)
         safe = repairable(found)
@@ -102,14 +103,14 @@ class Reconciling:
 def retried_s(period_s: float) -> float:
     """Return the age that is recorded for a check that has just failed.
 
-    With this age, the next check is due after :data:`RETRY_S` or after the period, whichever is
+    With this age, the next check is due after :data:`RETRY_S`, or after the period if that is
     shorter.
     """
     return max(0.0, period_s * periodic.EARLY - RETRY_S)
 
 
 def report(pod: Pod, found: PodComparison, repaired: Sequence[PodDifference]) -> None:
-    """Log what is left to an operator."""
+    """Log the differences that are left to an operator."""
     handled = set(map(id, repaired))
     left = [each for each in found.differences if id(each) not in handled]
     lost = sum(each.fault is PodFault.LOST for each in left)
@@ -121,7 +122,7 @@ def report(pod: Pod, found: PodComparison, repaired: Sequence[PodDifference]) ->
 
 
 def repairable(found: PodComparison) -> list[PodDifference]:
-    """Return the differences that are repaired without an operator."""
+    """Return the differences to repair without an operator."""
     safe = [
         each
         for each in found.differences

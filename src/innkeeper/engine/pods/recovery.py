@@ -1,9 +1,9 @@
-"""Recover creates, deletes and changes whose outcome was not known.
+"""Find the outcome of creates, deletes and changes whose outcome is unknown.
 
-Always true: a create is forgotten only if its pod answered twice, some time apart, that it has
-nothing with the create's mark. One answer is not enough: a pod that was paused may answer before it
-carries out a create that arrived during the pause. A resource is forgotten only if its pod answers
-that the resource does not exist.
+Always true: a create is forgotten only if its pod has answered twice, some time apart, that no
+resource has the create's mark. One answer is not enough. A pod that was paused may answer this
+before it carries out a create that arrived during the pause. A resource is forgotten only if its
+pod answers that the resource does not exist.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from innkeeper.systems.pods import pod_groups, pods, routings
 
 LOG = structlog.get_logger("innkeeper.pods")
 AT_ONCE = 100
-"""The number of open routings of each pod that are looked at in one round."""
+"""The maximum number of open routings of each pod that are looked at in one round."""
 DOUBT = 4
-"""A create stays in doubt for this many request timeouts."""
+"""For this many request timeouts, a create that has made nothing is kept."""
 
 
 class Recovery:
@@ -46,7 +46,7 @@ class Recovery:
         self._boot_volumes = BootVolumes(clouds, tenants)
 
     async def settle(self) -> int:
-        """Look for what pods have made and deleted. Return the number of settled routings."""
+        """Ask pods about the resources of open routings. Return the number of settled routings."""
         now = self._clouds.clock()
         timeout = timedelta(seconds=self._clouds.podding.pod_request_timeout_s)
 
@@ -56,7 +56,7 @@ class Recovery:
             found = [
                 each
                 for each in routings.open_in_each(tx, list(by_id), AT_ONCE)
-                # A request that is in progress settles its routing itself.
+                # A request in progress settles its own routing.
                 if each.deleted_at is not None
                 or each.top_id.startswith(WITH_SERVERS)
                 or now - (each.changing_at or each.created_at) > timeout * 2
@@ -70,7 +70,7 @@ class Recovery:
         return await sum_of(map(self._in_pod, of_pods.values()))
 
     async def _in_pod(self, found: Sequence[tuple[PodRouting, Pod]]) -> int:
-        """Settle routings of one pod. Stop if the pod does not answer. Other pods do not wait."""
+        """Settle routings of one pod. Stop if the pod does not answer."""
         count = 0
         for routing, pod in found:
             try:
@@ -82,7 +82,7 @@ class Recovery:
         return count
 
     async def _touch(self, routing: PodRouting) -> None:
-        """Note the time of this look, so that the next round begins with other routings."""
+        """Record the time of this look, so that the next round begins with other routings."""
         now = self._clouds.clock()
         await self._clouds.engine.write(lambda tx: routings.touch(tx, routing.id, now))
 

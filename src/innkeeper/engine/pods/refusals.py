@@ -1,6 +1,6 @@
-"""The answers that clients get if pods (clouds behind this service) refuse their creates.
+"""The answers to clients if pods (clouds behind this service) refuse their creates.
 
-Always true: users are not told which pods there are. Administrators get the reason of each pod.
+Always true: users are not told the names of pods. Administrators get the reason of each pod.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from innkeeper.domain.pods import Pod
 from innkeeper.systems.pods.bindings import NoPod
 
 Refusals = Sequence[tuple[Pod, PodRefused]]
-"""The pods that refused a create, in the order in which they were asked."""
+"""The pods that refused a create, and their refusals, in the order in which they were asked."""
 
 
 def without_pod(refusals: Refusals, error: NoPod, *, is_admin: bool) -> DoorAnswer | Conflict:
-    """Return what the client gets if no pod is left to ask: the first refusal, or the reasons."""
+    """Return the client's answer if no pod is left to ask.
+
+    The answer is the first pod's refusal. For administrators, it has the reasons of all pods.
+    """
     if not refusals:
         message = error.message_for_administrators if is_admin else error.message
         return Conflict(message, code=error.code)
@@ -30,8 +33,8 @@ def without_pod(refusals: Refusals, error: NoPod, *, is_admin: bool) -> DoorAnsw
 
 
 def of_too_many(refusals: Refusals, *, is_admin: bool) -> Conflict:
-    """Return what the client gets after :data:`PODS_MAX` refusals."""
-    told = f"{len(refusals)} places refused this request, and no more are asked."
+    """Return the client's answer after :data:`PODS_MAX` refusals."""
+    told = f"{len(refusals)} clouds refused this request. No other cloud is asked."
     first = refusals[0][1].message
     if is_admin:
         told = f"{told} {_reasons(refusals)}."

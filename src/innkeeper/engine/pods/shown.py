@@ -1,7 +1,7 @@
-"""Change the answers of pods into answers of the door.
+"""Change the answers of pods into answers of the door (gateway to pods).
 
 Always true: no link leads to a pod, and no id of a pod's project is shown. Only administrators see
-names of hosts. The mark that the door (gateway) stores with a resource is not shown.
+names of hosts. The mark that the door stores with a resource is not shown.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ RETRY_CHARS_MAX = 8
 PROJECTS = ("tenant_id", "project_id", "source_project_id")
 TEXTS = frozenset({"user_id", "key_name"})
 ZONES = frozenset({"OS-EXT-AZ:availability_zone", "availability_zone"})
-"""``PROJECTS``, ``TEXTS`` and ``ZONES`` name the fields whose texts :meth:`DoorView.text`
+"""``PROJECTS``, ``TEXTS`` and ``ZONES`` have the names of fields that :meth:`DoorView.text`
 changes."""
 HIDDEN = frozenset({"destination_project_id"})
-"""The names of fields that are always shown as null. Each names a project that the door does not
-know."""
+"""The names of fields that are always shown as null, because they have the id of a pod's project
+that this service does not know."""
 HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "host_status")
 WHOLE = frozenset({"links", "metadata", "image", "server_groups"})
-"""The fields with objects or lists that :meth:`DoorView.field` changes."""
+"""The names of fields with objects or lists that :meth:`DoorView.field` changes."""
 OF_USERS = frozenset({"OS-EXT-SRV-ATTR:hostname"})
 COLLECTION = re.compile(r"/(?:servers|volumes|flavors|images)/")
 SPACE = re.compile(r"\s")
@@ -41,7 +41,7 @@ VERSIONS = {"servers": "/v2.1", "volumes": "/v3", "flavors": "/v2.1", "images": 
 
 @dataclass(frozen=True, slots=True)
 class DoorView:
-    """The way to show an answer about a resource. ``address`` is that of this service's API."""
+    """How to show an answer about a resource. ``address`` is the address of this service's API."""
 
     pod: Pod
     project_id: str
@@ -53,7 +53,7 @@ class DoorView:
 
     @staticmethod
     def of(pod: Pod, routing: PodRouting | PodHome, address: str, *, is_admin: bool) -> DoorView:
-        """Return the view of a resource with a routing."""
+        """Return the view of a resource, from its routing."""
         return DoorView(
             pod,
             routing.project_id,
@@ -65,7 +65,10 @@ class DoorView:
         )
 
     def change(self, told: Json, depth: int = 0) -> Json:
-        """Return a body as the door shows it. Raises :class:`PodSilent` if it is too nested."""
+        """Return a body as this service shows it to clients.
+
+        Raises :class:`PodSilent` if the body is nested too deeply.
+        """
         if depth > DEPTH_MAX:
             raise PodSilent(TOO_DEEP, may_have_arrived=True)
         if isinstance(told, list):
@@ -79,7 +82,7 @@ class DoorView:
         }
 
     def field(self, key: str, value: Json, depth: int = 0) -> Json:
-        """Return the value of a field as the door shows it."""
+        """Return the value of a field as this service shows it."""
         if key == "metadata" and isinstance(value, dict):
             return {name: each for name, each in value.items() if name != MARK}
         if key in HIDDEN:
@@ -95,7 +98,7 @@ class DoorView:
         return self.change(value, depth + 1)
 
     def text(self, key: str, value: str) -> str:
-        """Return a text as the door shows it."""
+        """Return the text of a field as this service shows it."""
         if key.rpartition(":")[2] in PROJECTS:
             return self.project_id
         if key == "user_id" and self.user_id is not None:
@@ -105,7 +108,7 @@ class DoorView:
         return keypair_name(value) if key == "key_name" else value
 
     def link(self, link: Json) -> dict[str, str] | None:
-        """Return a link to the door; ``None`` for one that leads elsewhere."""
+        """Return the link with this service's address, or ``None`` if it leads to no resource."""
         href, rel = (link.get("href"), link.get("rel")) if isinstance(link, Mapping) else (0, 0)
         path = _place(href)
         if path is None or not isinstance(rel, str):
@@ -118,9 +121,9 @@ class DoorView:
 
 
 def _place(href: Json) -> str | None:
-    """Return the path of a resource in an address; ``None`` for an address of something else.
+    """Return the path of the resource in an address, or ``None`` if there is no resource.
 
-    The address may have megabytes, so each pattern is searched for once.
+    The address may have megabytes, so each pattern is searched for only once.
     """
     if not isinstance(href, str) or SPACE.search(href):
         return None
@@ -129,7 +132,7 @@ def _place(href: Json) -> str | None:
 
 
 def _retry_after(answer: PodAnswer) -> str:
-    """Return the seconds after which a client may ask again; an empty text without a time."""
+    """Return the seconds after which a client may ask again, or "" if the pod tells none."""
     told = answer.headers.get("retry-after", "")
     return told if told.isascii() and told.isdigit() and len(told) < RETRY_CHARS_MAX else ""
 
@@ -137,7 +140,7 @@ def _retry_after(answer: PodAnswer) -> str:
 def answer_of(answer: PodAnswer, view: DoorView, kind: str) -> tuple[int, bytes, dict[str, str]]:
     """Return the status, body and headers that the client gets.
 
-    Raises :class:`PodSilent` for an answer that no API gives.
+    Raises :class:`PodSilent` if the answer cannot come from the pod's API.
     """
     is_error = HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
     is_fine = HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES

@@ -1,8 +1,8 @@
 """Change the rows of a list into rows of the door, as :mod:`innkeeper.engine.pods.shown` does.
 
-A list has up to a thousand rows with the same fields, and many of their values are equal. So the
-work is done once for each field, for each different value, and for each address without its
-resource's id.
+A list has up to a thousand rows with the same fields, and many equal values. So each field is
+handled in all rows together, and equal values are changed once. Links that differ only in the
+resource's id also count as equal.
 
 Always true: a row is changed as :meth:`DoorView.change` changes it.
 """
@@ -38,17 +38,18 @@ from innkeeper.engine.pods.shown import (
 T = TypeVar("T")
 V = TypeVar("V")
 NOTHING = b"\x7f"
-"""A placeholder for the resource's id in links, so that links that differ in the id alone are
+"""A placeholder for the resource's id in links, so that links that differ only in the id are
 changed once. No address has this character."""
 ID_CHARS_MIN = 32
-"""A shorter id could be a part of another word in an address."""
+"""The minimum length of ids that are replaced in links. A shorter id could be a part of another
+word."""
 WORDS = (
     "\\",
     *(f'{each}"' for each in {*PROJECTS, *TEXTS, *ZONES, *HIDDEN, *WHOLE}),
     *(f'"{each}' for each in HOSTS),
 )
-"""If JSON has none of these texts, it has no field that the door may change. A backslash is one of
-the texts because names of fields can be written with escapes."""
+"""If a JSON text has none of these words, it has no field that this service may change. A backslash
+is one of the words, because names of fields can be written with escapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class RowView:
 
         Raises :class:`PodSilent` for a row that is nested too deeply.
 
-        Each field is changed in all rows before the next field. So most loops run in C, not in
+        Each field is changed in all rows before the next field, so that most loops run in C, not in
         Python.
         """
         layout, attributes = self.layout, self.layout.attributes
@@ -101,14 +102,14 @@ class RowView:
             column.change(told, partial(self._shown, name))
 
     def _shown(self, name: str, told: bytes) -> Raw:
-        """Return a field as the door shows it."""
+        """Return the value of a field as this service shows it."""
         try:
             return Raw(msgspec.json.encode(self.view.field(name, msgspec.json.decode(told))))
         except RecursionError as error:
             raise PodSilent(TOO_DEEP, may_have_arrived=True) from error
 
     def _change_links(self, column: _Column[Raw]) -> None:
-        """Change the links of rows, which mostly differ only in the id."""
+        """Change the links of rows. Usually, the links of two rows differ only in the id."""
         told, uuids = list(map(bytes, column.values)), list(map(str.encode, column.ids))
         parts = _parts_between(told, uuids)
         if parts is None:
@@ -126,7 +127,7 @@ class RowView:
 
 @dataclass(frozen=True, slots=True)
 class _Column(Generic[V]):
-    """A field, with its values in the rows that have the field, and with the ids of these rows."""
+    """The rows that have a field, with the field's values and the ids of the rows."""
 
     attribute: str
     rows: Sequence[Row]
@@ -147,18 +148,18 @@ class _Column(Generic[V]):
         )
 
     def change(self, told: Sequence[T], make: Callable[[T], Json]) -> None:
-        """Replace each value by the value that the door shows. Equal values are changed once."""
+        """Replace the values ``told`` by the results of ``make``. Equal values are made once."""
         made = {each: make(each) for each in set(told)}
         if any(key != each for key, each in made.items()):
             _set(self.rows, self.attribute, map(made.__getitem__, told))
 
 
 def _parts_between(told: Sequence[bytes], uuids: Sequence[bytes]) -> Sequence[bytes] | None:
-    """Return what is before, between and after the ids in the links of the first row.
+    """Return the parts of the first row's links that are before, between and after the id.
 
-    ``None`` if the meaning of an address could change when one of these ids replaces another one.
+    Return ``None`` if the id cannot safely be replaced by the id of another row.
     """
-    # ``isalnum`` of bytes accepts only letters and digits of ASCII.
+    # ``bytes.isalnum`` accepts only ASCII letters and digits.
     if not b"".join(uuids).replace(b"-", b"").isalnum():
         return None
     first = told[0]
@@ -172,21 +173,21 @@ def _set(rows: Iterable[Row], attribute: str, values: Iterable[Json]) -> None:
 
 
 def _run(calls: Iterable[object]) -> None:
-    """Make all calls, and drop what they return."""
+    """Consume an iterator for its side effects, and drop the results."""
     deque(calls, maxlen=0)
 
 
 def _joined(rows: Iterable[Row], attributes: Sequence[str]) -> Iterable[bytes]:
-    """Return the different texts that rows have in these fields together."""
+    """Return the texts of these fields, joined for each row, without duplicates."""
     if not attributes:
         return ()
-    # The first attribute is repeated because a getter of a single attribute returns no tuple.
+    # The first attribute is repeated, because ``attrgetter`` with one attribute returns no tuple.
     return set(map(b"\n".join, map(attrgetter(*attributes, attributes[0]), rows)))
 
 
 def _may_change(told: Iterable[bytes]) -> bool:
-    """Return whether the door may change a part of one of these values, or a part is too deep."""
+    """Return whether one of these values may have a part to change, or may be nested too deeply."""
     if any(each.count(b"{") + each.count(b"[") >= DEPTH_MAX for each in told):
         return True
-    # One joined string is searched in a fifth of the time. No word contains a line end.
+    # The search in one joined string takes a fifth of the time. No word contains a line end.
     return any(map(b"\n".join(told).decode().__contains__, WORDS))

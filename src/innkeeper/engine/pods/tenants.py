@@ -1,8 +1,8 @@
 """The door's projects in pods, and the door's logins to them.
 
-Always true: a project of the door (gateway) has a project of its own in the pod. The name of the
-pod's project is the id of the door's project. If the pod refuses the login to that project, the
-door makes the project. No project is made twice, because a name is unique in its domain.
+Always true: each project of the door (gateway) has its own project in a pod. The name of the pod's
+project is the id of the door's project. If the pod refuses the login to that project, the door
+creates the project. No project is created twice, because a name is unique in its domain.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ from innkeeper.engine.pods.clouds import PodClouds
 
 LOGINS_MAX = 1_000
 ROLES = ("member", "_member_")
-"""The names that the role of users may have in a pod, the preferred name first."""
+"""The names that the role of ordinary users may have in a pod, with the preferred name first."""
 COMPUTE, BLOCK_STORAGE = "compute", "block-storage"
 SERVICES = {SERVER: COMPUTE, VOLUME: BLOCK_STORAGE}
-"""The type of service for each kind of resource."""
+"""The service type for each kind of resource."""
 UNLIMITED = {
     COMPUTE: (
         *("instances", "cores", "ram", "server_groups", "server_group_members"),
-        # All key pairs belong to the door's user, and the mark is one more item of metadata.
+        # The quota of key pairs is lifted, because all key pairs belong to this service's user. The
+        # quota of metadata items is lifted, because the mark is one more item.
         *("key_pairs", "metadata_items"),
     ),
     BLOCK_STORAGE: ("volumes", "gigabytes"),
 }
-"""The quotas that are lifted for a pod's project, because the door counts them itself. The key is
-the type of service."""
+"""The quotas that are lifted for a project in a pod, because this service counts them itself. The
+key is the service type."""
 
 
 class Tenants:
-    """Logins of this service at pods, as its administrator and for projects."""
+    """The logins of this service at pods: as the administrator, and for projects."""
 
     def __init__(self, clouds: PodClouds) -> None:
         self._clouds = clouds
@@ -50,7 +51,7 @@ class Tenants:
     async def own(self, pod: Pod) -> PodLogin:
         """Return the administrator's login at a pod. Raises :class:`PodSilent`.
 
-        After a change of the pod's row, the login is read again.
+        The login is cached until the pod's row changes.
         """
         changed_at, login = self._own.get(pod.uuid, (None, None))
         if login is None or changed_at != pod.updated_at:
@@ -61,7 +62,7 @@ class Tenants:
         return login
 
     async def of_project(self, pod: Pod, project_id: str) -> PodLogin:
-        """Return the login for a project. The project is made if it is missing.
+        """Return the login for a project. Create the project if the pod lacks it.
 
         Raises :class:`PodSilent`.
         """
@@ -76,7 +77,10 @@ class Tenants:
         return login
 
     async def lift_quota(self, pod: Pod, login: PodLogin, service_type: str) -> None:
-        """Lift the quotas of a project in a pod, once per process. Raises :class:`PodSilent`."""
+        """Set a project's quotas in a pod to unlimited, once per process.
+
+        Raises :class:`PodSilent`.
+        """
         key = (pod.uuid, login.project_name, service_type)
         if key in self._ready:
             return
@@ -91,7 +95,7 @@ class Tenants:
         self._ready.add(key)
 
     async def _make(self, own: PodLogin, name: str) -> None:
-        """Make a project in a pod, and give the door's user the role of users there."""
+        """Create a project in a pod, and give this service's user a role on the project."""
         timeout_s = self._clouds.podding.pod_request_timeout_s
         session = await self._clouds.client.session(own, timeout_s)
         wanted = {"name": name, "domain_id": session.domain_id or "default"}
@@ -123,7 +127,7 @@ class Tenants:
 
 
 def decoded(answer: PodAnswer) -> dict[str, Json]:
-    """Return an answer's body, which must be an object; an empty object if there is none.
+    """Return the body of an answer, or an empty object if there is no body.
 
     Raises :class:`PodSilent`.
     """
@@ -131,9 +135,9 @@ def decoded(answer: PodAnswer) -> dict[str, Json]:
 
 
 def is_gone(answer: PodAnswer) -> bool:
-    """Return whether a pod says that a resource does not exist. Raises :class:`PodSilent`.
+    """Return whether an answer says that a resource does not exist.
 
-    A 404 of a proxy, or at a wrong address, says nothing about the resource.
+    Raises :class:`PodSilent` for a 404 that is not from the API, such as that of a proxy.
     """
     if answer.status != HTTPStatus.NOT_FOUND:
         return False
@@ -145,14 +149,15 @@ def is_gone(answer: PodAnswer) -> bool:
 def id_of_named(answer: PodAnswer, kind: str, name: str) -> str:
     """Return the id of the project or role with this name, from an answer to a create or a list.
 
-    Raises :class:`PodSilent`. The function compares the name, because a pod may ignore the filter
-    of a list. Otherwise, a project of the door might get another project's resources.
+    Raises :class:`PodSilent` if no row has this name. The name is compared, because a pod may
+    ignore the filter of a list. Without this, a project of this service might get another project's
+    resources.
     """
     told = decoded(answer)
     rows = [told[kind]] if kind in told else told.get(f"{kind}s")
     for row in rows if isinstance(rows, list) else ():
         uuid, known = (row.get("id"), row.get("name")) if isinstance(row, Mapping) else (0, 0)
-        # Some databases of Keystone compare names without regard to case.
+        # Keystone's database may ignore the case of names.
         is_named = isinstance(known, str) and known.casefold() == name.casefold()
         if is_named and isinstance(uuid, str) and _is_plain(uuid):
             return uuid
@@ -160,5 +165,5 @@ def id_of_named(answer: PodAnswer, kind: str, name: str) -> str:
 
 
 def _is_plain(uuid: str) -> bool:
-    """Return whether an id has no characters with a meaning in a path."""
+    """Return whether an id has only ASCII letters, digits and hyphens."""
     return uuid.isascii() and uuid.replace("-", "").isalnum()

@@ -1,8 +1,8 @@
-"""Translate actions for the pod that carries them out, and count what they may add.
+"""Translate the bodies of actions for a pod, and count the amounts that the actions may add.
 
 Always true: amounts that an action may add are counted before the pod is asked. Amounts that an
-action takes away are uncounted once the pod shows the change. If a request replaces all metadata,
-the door's mark is kept.
+action frees count until the pod shows the change. If a request replaces all metadata, the door's
+mark is kept.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.pods import bindings, routings
 
 IMAGES_OF_PODS = ("createImage", "createBackup", "os-volume_upload_image")
-"""Actions that would make an image in the pod only."""
-OTHER_GROUP = "Resources of this flavor or type are made in other places. Create a new one instead."
+"""Actions that would create an image only in the pod."""
+OTHER_GROUP = "This flavor or volume type belongs to other clouds. Create a new resource instead."
 
 
 @dataclass(frozen=True, slots=True)
 class Translated:
     """A body for a pod.
 
-    If the action may change the amounts of the resource, ``changing`` is its routing. For a
-    rebuild, ``image_id`` is the id at the door of the new image.
+    If the action may change the amounts of the resource, ``changing`` is the resource's routing.
+    For a rebuild, ``image_id`` is the new image's id in this service.
     """
 
     body: Json
@@ -55,7 +55,7 @@ class Translated:
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """An action of a client on a resource, with its arguments."""
+    """A client's action on a resource, with its arguments."""
 
     request: DoorRequest
     name: str
@@ -65,7 +65,7 @@ class _Action:
     login: PodLogin
 
     def with_arguments(self, **changed: Json) -> dict[str, Json]:
-        """Return the body with other arguments. An argument with the value ``None`` is left out."""
+        """Return the body with changed arguments, without those that are ``None``."""
         whole = {**self.arguments, **changed}
         kept = {name: each for name, each in whole.items() if each is not None}
         return {**object_of(self.request.body), self.name: kept}
@@ -93,10 +93,11 @@ class Translating:
     async def translated(
         self, request: DoorRequest, routing: PodRouting, pod: Pod, login: PodLogin
     ) -> Translated:
-        """Return the body of a request for the pod.
+        """Return the body of a request, translated for the pod.
 
-        Raises :class:`Invalid`, :class:`QuotaExceeded`, :class:`Conflict` and :class:`PodSilent`,
-        and :class:`NotFound` for the door's mark, which users do not see.
+        Raises :class:`Invalid`, :class:`QuotaExceeded`, :class:`Conflict` and :class:`PodSilent`.
+        Raises :class:`NotFound` for a metadata item that is this service's mark, because users do
+        not see it.
         """
         body, path = request.body, request.target.partition("?")[0]
         if path.endswith(f"/metadata/{MARK}"):
@@ -117,8 +118,10 @@ class Translating:
     ) -> Translated:
         for name in IMAGES_OF_PODS:
             if name in body:
-                raise Invalid(f"The door does not serve {name}: images are those of the door.")
-        # These actions need no room, but change the amounts with which the server counts.
+                raise Invalid(
+                    f"The action {name} is not served. Its image would be in one pod only."
+                )
+        # These actions add nothing, but they may change the amounts that count for the server.
         for name in ENDS_OF_RESIZES:
             if name in body:
                 return Translated(body, await self._grow(routing, DoorAmounts(), DoorLimits(-1)))
@@ -157,7 +160,7 @@ class Translating:
         return Translated(action.request.body, changing)
 
     def _demand_group(self, tx: Tx, pod: Pod, specs: Mapping[str, str]) -> None:
-        """Raise :class:`Invalid` if these extra specs choose another group of pods."""
+        """Raise :class:`Invalid` if these extra specs choose another group than the pod's."""
         keys = self._settings.podding.pod_affinity_keys
         if bindings.group_of_specs(tx, specs, keys) != pod.group:
             raise Invalid(OTHER_GROUP)
@@ -186,7 +189,7 @@ class Translating:
             image_id, changed["imageRef"] = await self._image(action, "imageRef")
         body = action.with_arguments(**changed)
         if key_name is None and "key_name" in action.arguments:
-            # A null removes the key pair.
+            # A null in the request removes the key pair.
             body["rebuild"] = {**object_of(body["rebuild"]), "key_name": None}
         return Translated(body, image_id=image_id)
 
@@ -197,7 +200,7 @@ class Translating:
         return Translated(action.with_arguments(rescue_image_ref=there))
 
     async def _image(self, action: _Action, field: str) -> tuple[str | None, str]:
-        """Return the id that an image has at the door, and the id that it has in the pod."""
+        """Return the id of an image in this service, and its id in the pod."""
         caller, ref = action.request.caller, action.arguments[field]
         image_id, name = await self._clouds.engine.read(lambda tx: plans.image_of(tx, ref, caller))
         return image_id, await self._provisioning.image(action.pod, action.login, name or "")
@@ -235,7 +238,7 @@ class Translating:
 
 
 def _with_mark(method: str, path: str, body: Mapping[str, Json], routing: PodRouting) -> Json:
-    """Return the body of a request that is no action, changed so that the pod keeps the mark."""
+    """Return the body of a request other than an action, changed so that the mark is kept."""
     if method == "PUT":
         return {
             name: _marked(each, routing) if isinstance(each, dict) else each
@@ -244,14 +247,15 @@ def _with_mark(method: str, path: str, body: Mapping[str, Json], routing: PodRou
     metadata = body.get("metadata")
     if not path.endswith("/metadata") or not isinstance(metadata, dict):
         return body
-    # These items are added to the metadata that the resource has.
+    # The pod adds these items to the resource's metadata.
     return {**body, "metadata": {name: each for name, each in metadata.items() if name != MARK}}
 
 
 def _marked(fields: Mapping[str, Json], routing: PodRouting) -> Mapping[str, Json]:
-    """Return the fields with the door's mark in their metadata, if they have metadata."""
+    """Return the fields. If they have metadata, add this service's mark to it."""
     metadata = fields.get("metadata")
     if not isinstance(metadata, dict):
         return fields
-    # The mark of the create is not known any more. Any mark says that the resource is the door's.
+    # The mark of the create is not stored any more. But any mark tells that the resource is this
+    # service's.
     return {**fields, "metadata": {**metadata, MARK: routing.top_id}}

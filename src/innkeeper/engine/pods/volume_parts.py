@@ -1,9 +1,9 @@
-"""Attachments and transfers of volumes: they live in the pods of their volumes.
+"""Attachments and transfers of volumes. Only the volumes' pods store them.
 
 Always true: the door (gateway) stores no attachments and no transfers. It looks for them in the
-pods of the caller's volumes, and serves only those that belong to a volume that it knows. A project
-can accept a volume only if the project's quota has room. The transaction that begins the transfer
-checks this.
+pods of the caller's volumes, and shows only attachments and transfers of volumes that it knows. A
+project can accept a volume only if its quota has room for the volume. This is checked in the
+transaction that begins the transfer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ Check = Callable[[PodRouting], None]
 
 @dataclass(frozen=True, slots=True)
 class VolumePart:
-    """A kind of part: its key in bodies, the key of its list, and the field with its volume."""
+    """A kind of part of a volume: an attachment or a transfer.
+
+    ``key`` and ``keys`` are the keys of one part and of a list in bodies. ``volume_field`` is the
+    field with the volume's id.
+    """
 
     key: str
     keys: str
@@ -73,7 +77,7 @@ class VolumeParts:
         self._lookups = Lookups(clouds, tenants)
 
     async def create(self, request: DoorRequest, part: VolumePart, check: Check) -> DoorAnswer:
-        """Make a part of a volume, in the volume's pod."""
+        """Create an attachment or transfer in the pod of its volume."""
         fields = object_of(object_of(request.body)[part.key])
         uuid, server = str(fields[part.volume_field]), fields.get("instance_uuid")
 
@@ -94,7 +98,7 @@ class VolumeParts:
         return await self._send(request, routing, pod)
 
     async def forward(self, request: DoorRequest, part: VolumePart, check: Check) -> DoorAnswer:
-        """Send a request for a part to the pod that has it."""
+        """Send a request for an attachment or transfer to the pod that has it."""
         routing, pod = await self._find(request, part, await self._homes(request.caller))
         check(routing)
         return await self._send(request, routing, pod)
@@ -108,10 +112,10 @@ class VolumeParts:
     async def _find(
         self, request: DoorRequest, part: VolumePart, homes: Sequence[Pod]
     ) -> tuple[PodRouting, Pod]:
-        """Return the volume that a part belongs to, and its pod.
+        """Return the volume to which a part belongs, and the volume's pod.
 
-        Raises :class:`NotFound`. Raises :class:`Unavailable` if a pod that did not answer may have
-        the part.
+        Raises :class:`NotFound` if no pod has the part, and :class:`Unavailable` if a pod that did
+        not answer may have it.
         """
         caller, target = request.caller, _place(request.target)
         project_id = None if caller.is_admin else caller.project_id
@@ -141,7 +145,10 @@ class VolumeParts:
         project_id: str | None,
         query: Mapping[str, str],
     ) -> tuple[list[Mapping[str, Json]], list[str]]:
-        """Return all parts with details, newest ids first, and the names of pods without answer."""
+        """Return all parts with details, and the names of pods that did not answer.
+
+        Parts are in the descending order of their ids.
+        """
         homes = await self._lookups.homes(project_id)
         every = {"all_tenants": "1"} if project_id is None else {}
         collection = request.target.partition("?")[0].split("/")[1]
@@ -171,7 +178,7 @@ class VolumeParts:
         return newest_first, [each.pod_name for each in missing]
 
     async def accept(self, request: DoorRequest) -> DoorAnswer:
-        """Let the caller's project take over a volume, with the key of the transfer."""
+        """Accept a transfer: let the caller's project take over a volume."""
         target = request.target.removesuffix("/accept")
         as_admin = replace(request, target=target, caller=replace(request.caller, is_admin=True))
         routing, pod = await self._find(as_admin, TRANSFER, await self._lookups.every_pod())
@@ -191,7 +198,7 @@ class VolumeParts:
             if not error.may_have_arrived:
                 await self._clouds.engine.write(lambda tx: routings.forget(tx, begun.id))
                 raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
-            # The periodic task finds out whose volume it is.
+            # The periodic task finds out which project owns the volume.
             raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
         if status >= HTTPStatus.BAD_REQUEST:
             await self._clouds.engine.write(lambda tx: routings.forget(tx, begun.id))
@@ -201,7 +208,8 @@ class VolumeParts:
 
     async def _begin(self, request: DoorRequest, routing: PodRouting) -> PodRouting:
         now, caller, settings = self._clouds.clock(), request.caller, self._settings
-        # A project may take back a volume that it offered. The volume counts in its quota already.
+        # A project may accept a volume that it has offered itself. Such a volume already counts in
+        # its quota.
         is_new = routing.project_id != caller.project_id
         wanted = replace(
             routing,
@@ -253,7 +261,7 @@ def _view(request: DoorRequest, routing: PodRouting, pod: Pod) -> DoorView:
 
 
 def _place(target: str) -> str:
-    """Return the path of a part, without what is below it."""
+    """Return the path of the attachment or transfer itself, without a subpath or query."""
     parts: Sequence[str] = target.partition("?")[0].split("/")
     return "/".join(parts[:3])
 

@@ -1,1 +1,1 @@
-"""How a zone reaches the zones below it: plans, boots, requests for servers, and polls."""
+"""How a zone works with the zones around it: plans, boots, forwarded requests and polls."""

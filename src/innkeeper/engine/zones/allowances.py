@@ -1,7 +1,7 @@
-"""The number of ids that each zone parent may make this zone remember, in one process.
+"""Limits how many ids each zone parent may make this zone remember.
 
-Always true: within the time of one period, each parent takes at most twice ``most`` ids. If a zone
-has several processes, each of them allows this number.
+Always true: in any time of one period's length, each parent takes at most twice ``most`` ids. If a
+zone has several processes, each process allows this number.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ class Allowances:
         self._taken: dict[int, tuple[datetime, int]] = {}
 
     def take(self, parent_id: int, count: int, now: datetime) -> bool:
-        """Take ``count`` of a parent's allowance. Return False, and take nothing, if less is left.
+        """Take ``count`` from a parent's allowance.
 
-        ``parent_id`` is the row id of the parent, so there is at most one entry for each parent of
-        the zone.
+        If less is left, take nothing, and return false.
+
+        ``parent_id`` is the row id of the parent.
         """
         since, taken = self._taken.get(parent_id, (now, 0))
         if not timedelta() <= now - since < self._period:

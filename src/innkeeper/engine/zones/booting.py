@@ -1,13 +1,12 @@
-"""Boot servers over a tree of zones.
+"""Boot servers over a tree of zones. A boot batch is the set of all servers of one request.
 
-A boot batch is all servers of one request of a user. Always true: whether the servers of a boot
-batch stay is decided for all at once. Before the decision, their rows are ``BUILDING``. If the zone
-dies then, it undoes or finishes the batch after its restart. A batch with fewer servers than
-``count_min`` is always undone.
+Always true: one decision says whether the servers of a boot batch stay. Before this decision, their
+rows have the state ``BUILDING``. If the zone dies before the decision, it undoes or finishes the
+batch after its restart. A batch with fewer servers than ``count_min`` is always undone.
 
-May be false: that servers are on the hosts of the first plan. A plan has entries: each is a child's
-sealed offer of a host. Entries that became stale are replaced, in a bounded number of further
-plans. The last plan leaves out children that built less than half of what they offered.
+May be false: that servers are on the hosts of the first plan. A plan consists of entries, each of
+which is a child's sealed offer of a host. Stale entries are replaced in further plans, up to a
+limit. The last plan leaves out children that built less than half of what they offered.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.zones import remote
 
 LOG = structlog.get_logger("innkeeper.zones")
-TOO_LATE = "The servers took too long to build, and are undone. Try again."
+TOO_LATE = "Building the servers took too long, so they are being deleted. Try again."
 
 
 class TreeBooter:
@@ -68,13 +67,13 @@ class TreeBooter:
     async def boot(self, boot: TreeBoot) -> Booted:
         """Boot the servers of a request. Raises the errors of a boot in this zone.
 
-        If the whole tree has too few hosts, this zone makes servers in ERROR, as it does without a
-        tree.
+        If the whole tree has too few hosts, the outcome is the same as in a zone without children:
+        servers in ERROR.
         """
         group = boot.request.hints.get(hints.GROUP)
         if group is None:
             return await self._boot(boot)
-        # Boots of one group would plan the same hosts, and most of their entries would be stale.
+        # Boots of one group take turns, so that they do not plan the same hosts.
         turn = self._turns.setdefault(str(group), asyncio.Lock())
         async with turn:
             return await self._boot(boot)
@@ -92,7 +91,7 @@ class TreeBooter:
         return await self._decide(boot, progress)
 
     async def _delegate(self, boot: TreeBoot, wanted: list[int], progress: Progress) -> list[int]:
-        """Let the only child that can have hosts build the servers, without a plan.
+        """If only one child zone can have hosts, let this child build the servers, without a plan.
 
         Return the places in the request that the quota allows. If other zones can have hosts, do
         nothing.
@@ -116,7 +115,7 @@ class TreeBooter:
         places: dict[str, int] = {each: place for place, each in enumerate(begun.ids)}
         await self._note(boot, child, outcomes, places, progress)
         if progress.gone and not progress.doubtful:
-            # The next plan must find that these servers do not use the quota.
+            # Forget these servers, so that they do not use the quota in the next plan.
             gone, progress.gone = progress.gone, []
             await parts.engine.write(partial(zone_servers.forget, uuids=gone), len(gone))
         if not progress.rows:
@@ -124,7 +123,7 @@ class TreeBooter:
         return wanted[: len(begun.ids)]
 
     async def _attempt(self, boot: TreeBoot, wanted: list[int], progress: Progress) -> None:
-        """Plan and build. Repeat this for unbuilt servers, a bounded number of times."""
+        """Plan and build. Repeat this for unbuilt servers, up to a maximum number of attempts."""
         request = boot.request
         attempts_max = self._parts.zoning.zone_boot_attempts_max
         for attempt in range(attempts_max):
@@ -134,7 +133,7 @@ class TreeBooter:
                 break
             if progress.rows:
                 await self._touch(progress)
-            # The last plan leaves refusing children out, so that other zones can serve the boot.
+            # The last plan leaves out children that built little, so that others can build.
             but = progress.refusing if attempt == attempts_max - 1 else ()
             part = of_places(boot, left, progress)
             try:
@@ -142,11 +141,11 @@ class TreeBooter:
                 if but and len(plan.offers) < min(len(left), plan.count_allowed):
                     plan = await self._tree.plan(part)
             except (UnknownPlace, QuotaExceeded):
-                # The first plan was not refused, so only the rest of the batch is refused.
+                # An earlier step was not refused, so only the rest of the batch is refused.
                 if attempt == 0 and progress.begun_at is None:
                     raise
                 break
-            # A server group changes while servers join it, so it is read again for each step.
+            # With hints, the definitions are read for each step, because server groups change.
             if not request.hints:
                 boot = replace(boot, definitions=await self._tree.planned_definitions_of(boot))
             # The quota may allow fewer servers than the request names.
@@ -158,7 +157,7 @@ class TreeBooter:
             await self._build(boot, dict(zip(left, offers, strict=False)), progress)
 
     async def boot_entry(self, boot: TreeBoot, opened: Opened, server_id: ServerId) -> Booted:
-        """Boot the server of one entry of a child zone, which a client presents.
+        """Boot the server of one entry of a child zone. A client has presented the entry.
 
         Raises :class:`EntryUsed`, :class:`EntryExpired`, :class:`EntryStale`, and
         :class:`Unavailable` if the child does not answer. Raises :class:`Conflict` if another
@@ -187,7 +186,10 @@ class TreeBooter:
         return Booted(boot.request.batch_id, (server_id,))
 
     async def _touch(self, progress: Progress) -> None:
-        """Keep the repair from deciding this batch. Raises :class:`Unavailable` if it has."""
+        """Keep the repair from deciding this batch.
+
+        Raises :class:`Unavailable` if it was decided.
+        """
         rows, now = progress.rows, self._parts.clock()
         if not await self._parts.engine.write(lambda tx: remote.touch(tx, rows, now), len(rows)):
             raise Unavailable(TOO_LATE)
@@ -195,7 +197,7 @@ class TreeBooter:
     async def _build(
         self, boot: TreeBoot, offers: Mapping[int, PlacedOffer], progress: Progress
     ) -> None:
-        """Build servers in all zones at once, and note which are built."""
+        """Build servers in all zones at once, and note in ``progress`` which servers are built."""
         own = [place for place, each in offers.items() if not isinstance(each.place, ChildEntry)]
         by_child: dict[str, dict[int, str]] = {}
         for place, each in offers.items():
@@ -221,7 +223,7 @@ class TreeBooter:
         made: Definitions,
         progress: Progress,
     ) -> bool:
-        """Record servers before children are asked. Return False if a new plan is needed."""
+        """Record servers before children are asked. Return false if a new plan is needed."""
         request, now = boot.request, self._parts.clock()
         rows = [
             building.begun(
@@ -301,7 +303,7 @@ class TreeBooter:
         doubtful = [each for each, out in outcomes.items() if out == Outcome.UNKNOWN]
         progress.gone += stale
         if stale and hints.GROUP in request.hints:
-            # These servers are not members of the group, so the next plan must not follow them.
+            # These servers do not exist. The group must not contain them in the next plan.
             await self._parts.engine.write(partial(groups.leave, uuids=stale), len(stale))
         if doubtful:
             for each in doubtful:
@@ -316,13 +318,13 @@ class TreeBooter:
     ) -> list[str]:
         """Undo the servers ``ids`` in children, and delete the servers ``own`` of this zone.
 
-        Return the ids that the children certainly do not have. A periodic task undoes the other
-        servers. The rows of an undecided batch stay.
+        Return the ids that the children certainly do not have now. A periodic task undoes the
+        others. With ``is_decided=False``, the rows of the servers stay.
         """
         parts, down_s = self._parts, self.service_down_time_s
         now = parts.clock()
 
-        # All in one transaction, so that a zone that dies leaves no part of the batch.
+        # This is one transaction, so that a dying zone does not keep a part of the batch.
         def begin(tx: Tx) -> None:
             remote.begin_undo(tx, ids, now)
             if is_decided:
@@ -335,7 +337,7 @@ class TreeBooter:
         rows = await parts.engine.read(lambda tx: remote.by_uuids(tx, ids))
         known = {each.zone.id: each for each in await self._tree.children.every()}
         tree = self._tree.below(None, parts.zoning.zone_request_timeout_s)
-        # All are asked at once, so that children without an answer delay this only once.
+        # All children are asked at once, so that several silent children cause only one delay.
         answers = await asyncio.gather(
             *(
                 building.undo(parts.client, known[child_id], [each.uuid for each in some], tree)
@@ -354,7 +356,7 @@ class TreeBooter:
         await self.undo(progress.rows, progress.own_ids)
 
     async def _give_up(self, progress: Progress) -> None:
-        """Decide that no server of the batch stays. The repair settles unknown outcomes."""
+        """Decide that no server of the batch stays. Repairs settle unknown outcomes."""
         if not progress.others:
             return
 
@@ -365,7 +367,7 @@ class TreeBooter:
         await self._parts.engine.write(decide, len(progress.others))
 
     async def _decide(self, boot: TreeBoot, progress: Progress) -> Booted:
-        """Keep the built servers if there are enough of them; otherwise undo them."""
+        """Keep the built servers if there are enough of them, or else undo them."""
         request, ids = boot.request, progress.ids
         if progress.built and len(progress.built) >= request.count_min:
             if progress.rows and not await self._keep(progress):
@@ -374,12 +376,12 @@ class TreeBooter:
             return Booted(request.batch_id, tuple(ids[place] for place in sorted(progress.built)))
         await self._undo_all(progress)
         fresh = tuple(ServerId(self._parts.ids.uuid()) for _ in ids)
-        # If no zone knew the requested place, the request was refused before.
+        # Some zone knows the place, or else the request would have been refused before.
         failed = msgspec.structs.replace(request, server_ids=fresh, may_be_elsewhere=True)
         return await self._parts.engine.boot(failed)
 
     async def _keep(self, progress: Progress) -> bool:
-        """Decide that the servers stay. Return False if the batch is decided already."""
+        """Decide that the servers stay. Return false if the batch was already decided."""
         now, zoning = self._parts.clock(), self._parts.zoning
         rest_s = zoning.zone_select_timeout_s + zoning.zone_request_timeout_s
         if progress.is_kept_anyway(now, rest_s):

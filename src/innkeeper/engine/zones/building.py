@@ -1,9 +1,9 @@
-"""Send entries of build plans to a child zone, which builds their servers, and undo servers.
+"""Let a child zone build the servers of build plan entries, and undo servers in it.
 
 An entry is the child's own sealed offer of a host for one server.
 
-Always true: if the outcome of an entry stays unknown, the child is asked to undo the server. A
-request without an answer is never repeated with the same ids.
+Always true: if the outcome of an entry stays unknown, the child is asked to undo the entry's
+server. A request that got no answer is never repeated with the same ids.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from innkeeper.engine.zones.tree_request import TreeBoot
 LOG = structlog.get_logger("innkeeper.zones")
 CREATE, UNDO = "/servers", "/zones/undo"
 ENTRIES_AT_ONCE = 250
-"""The maximum number of entries in one request: as many as one commit of the child takes."""
+"""The maximum number of entries in one request. One commit of the child can take this number."""
 UNDONE_AT_ONCE = 1000
 BYTES_OF_ID = 256
-"""An upper bound of the bytes in an answer for each server: an id and a word."""
+"""An answer has an id and a word for each server. Both together have at most this many bytes."""
 
 
 class Outcome:
-    """What became of an entry. ``BUILT``: its server exists.
+    """The outcome of an entry. ``BUILT``: its server exists.
 
     ``STALE``: the server does not exist, and another entry may be used for it.
 
@@ -50,7 +50,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The outcome for each server's id, and whether the child refused the whole request."""
+    """The result of a request to a child.
+
+    ``outcomes`` has the outcome for each server's id. With ``is_refused``, the child refused the
+    whole request.
+    """
 
     outcomes: dict[str, str]
     is_refused: bool = False
@@ -67,7 +71,7 @@ class EntryToBuild:
     launch_index: int
 
     def told(self) -> dict[str, object]:
-        """Return the entry as the child gets it."""
+        """Return the entry in the form that is sent to the child."""
         row = {
             "id": self.server_id,
             "blob": self.sealed,
@@ -86,7 +90,7 @@ def begun(
     batch_min: int,
     now: datetime,
 ) -> ZoneServer:
-    """Return the row of a server, to be written before a child is asked to build the server."""
+    """Return the row of a server, which must be written before a child is asked to build it."""
     return ZoneServer(
         uuid=server_id,
         child_id=child.zone.id,
@@ -139,7 +143,7 @@ async def place(
     ids: Sequence[str],
     tree: TreeRequest,
 ) -> Sent:
-    """Let a child choose hosts for servers and build them; return the outcome for each id.
+    """Let a child choose hosts for servers and build the servers. Return the outcome for each id.
 
     The child builds at least as many servers as the request needs, or none.
     """
@@ -167,7 +171,8 @@ async def _sent(
     try:
         answer = await client.send(child.zone, child.password, request)
         if answer.status == HTTPStatus.UNAUTHORIZED:
-            # The child accepts each request once. A copy of this request may have arrived first.
+            # The child accepts each request only once. A copy of this request may have arrived
+            # earlier.
             return Sent(dict.fromkeys(ids, Outcome.UNKNOWN), is_refused=True)
         if HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
             return Sent(dict.fromkeys(ids, Outcome.STALE), is_refused=True)
@@ -185,7 +190,7 @@ def _outcomes(answer: ZoneAnswer, ids: Sequence[str]) -> dict[str, str]:
     zone = told.get("zone") if isinstance(told, Mapping) else None
     rows = zone.get("outcomes") if isinstance(zone, Mapping) else None
     known = rows if isinstance(rows, Mapping) else {}
-    # This is a tuple, because a child may answer with values that cannot be in a set.
+    # This is a tuple, because a set fails for unhashable values, with which a child may answer.
     usable = (Outcome.BUILT, Outcome.STALE)
     return {each: known[each] if known.get(each) in usable else Outcome.UNKNOWN for each in ids}
 
@@ -193,10 +198,10 @@ def _outcomes(answer: ZoneAnswer, ids: Sequence[str]) -> dict[str, str]:
 async def undo(
     client: ZoneClient, child: KnownChild, ids: Sequence[str], tree: TreeRequest
 ) -> list[str]:
-    """Undo these servers in a child. Return the ids that the child certainly does not have now.
+    """Undo servers in a child. Return the ids that the child certainly does not have now.
 
-    The child deletes servers as their users would. The child also forbids ids that it does not
-    know, so that no late request builds servers with them.
+    The child deletes the servers as their users would. It also forbids ids that it does not know,
+    so that no late request builds servers with these ids.
     """
     done: list[str] = []
     for start in range(0, len(ids), UNDONE_AT_ONCE):

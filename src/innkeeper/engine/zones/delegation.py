@@ -1,8 +1,8 @@
-"""Delegate a request for servers to the only child zone that can serve it, without a plan.
+"""Delegate a request for servers, without a plan, to the only child zone that can serve it.
 
-Always true: the request was checked here as for a plan, and its rows and quota usage are written
-before the child is asked. A zone that has hosts of its own does not delegate: it compares the
-offers of all zones.
+Always true: this zone checks the request as for a plan, and writes the rows of the servers and
+their quota usage before the child is asked. A zone with hosts of its own does not delegate, because
+it must compare its hosts with the offers of the child.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from innkeeper.systems.compute.servers import zone_servers
 
 @dataclass(frozen=True, slots=True)
 class Delegated:
-    """The servers that a child is about to be asked to build: as many as the quota allows."""
+    """The servers that a child will be asked to build: as many as the quota allows."""
 
     ids: Sequence[ServerId]
     definitions: Definitions
@@ -41,9 +41,9 @@ def begin(
     batch_min: int,
     now: datetime,
 ) -> Delegated | None:
-    """Record the servers of a request; return ``None`` if this zone has hosts of its own.
+    """Record the servers of a request. Return ``None`` if this zone has hosts of its own.
 
-    Raises the refusals of a boot in this zone, and then writes nothing.
+    Raises the refusals of a boot in this zone. After ``None`` or a refusal, nothing was written.
     """
     if context.follower.table.host_count:
         return None
@@ -62,7 +62,7 @@ async def place(
 ) -> dict[str, str]:
     """Let the child place and build the servers. Return the outcome for each server's id.
 
-    If the child refuses such a request, it gets requests with plans only, for a while.
+    If the child refuses a request without a plan, it gets only requests with plans for a while.
     """
     parts = tree.parts
     facts = tree.below(boot.hop, parts.zoning.zone_request_timeout_s)

@@ -1,8 +1,8 @@
-"""Explain a boot over the tree: what each zone below would offer, and why not more hosts.
+"""Explain a boot over the tree: what each zone below would offer, and which filters removed hosts.
 
-Always true: a child tells counts, weights, and the names of zones and filters. It tells nothing
-about single hosts. The child's administrators decide whether the child explains anything: its
-policy must allow explanations for the roles that they granted to this zone.
+Always true: a child tells counts, weights, and the names of zones and filters, but nothing about
+single hosts. A child explains only if its policy allows explanations for the roles that its
+administrators granted to this zone.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ LOG = structlog.get_logger("innkeeper.zones")
 EXPLAIN = "/os-explain"
 ANSWER_BYTES_MAX = 2 * 2**20
 LEVELS_MAX = 8
-"""The greatest number of hops that the settings allow."""
+"""The maximum number of hops that the settings allow."""
 SHOWN_MAX = 1000
-"""The maximum number of filters, of zones and of servers in the explanation of one zone."""
+"""The maximum number of filters in one zone's explanation; also that of zones, and of servers."""
 Name = Annotated[str, Meta(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
 """A name without control characters, because operators print it."""
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class RemovedHosts(msgspec.Struct, frozen=True):
-    """How many hosts of a zone a filter removed; ``None`` if some hosts there are dedicated."""
+    """The number of a zone's hosts that a filter removed; ``None`` if some hosts are dedicated."""
 
     filter: Name
     removed: Count | None = None
 
 
 class ExplainedServer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The weight of one server's place, and the zones on the way there, from the top."""
+    """The place of one server: its weight, and the zones on the path to it, from the top."""
 
     weight: float
     item: Name
@@ -56,10 +56,10 @@ class ExplainedServer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ZoneExplanation(msgspec.Struct, frozen=True):
-    """What a zone tells its zone parent. The counts are of the zone's own hosts.
+    """The explanation that a zone gives to its zone parent. It counts the zone's own hosts.
 
-    ``name`` is what the zone calls itself, as in ``GET /zones/info``. ``room`` is the number of
-    servers for which the zone itself has hosts. ``chosen`` are the best places in the zone and
+    ``name`` is the zone's name for itself, as in ``GET /zones/info``. ``room`` is the number of
+    servers for which the zone itself has hosts. ``chosen`` has the best places in the zone and
     below it, at most ``SHOWN_MAX``.
     """
 
@@ -73,10 +73,10 @@ class ZoneExplanation(msgspec.Struct, frozen=True):
 
 
 class ZoneBelow(msgspec.Struct, frozen=True):
-    """A child zone in an explanation. Only a child that ``EXPLAINED`` has an explanation.
+    """A child zone in an explanation. It has an ``explanation`` only if it answered ``EXPLAINED``.
 
-    ``zone`` is the name by which this zone's administrators know the child. A zone parent does not
-    get this name: it gets the name that the child's explanation contains.
+    ``zone`` is the name that this zone's administrators gave to the child. A zone parent does not
+    get this name, but only the name in the child's explanation.
     """
 
     answer: Annotated[str, Meta(max_length=16)]
@@ -85,8 +85,8 @@ class ZoneBelow(msgspec.Struct, frozen=True):
 
 
 EXPLAINED, REFUSED, SILENT = "explained", "refused", "silent"
-"""What a child did when it was asked to explain. A zone that cannot serve the request refuses to
-explain it."""
+"""The answers of a child that was asked to explain. A zone that cannot serve the request also
+refuses to explain it."""
 
 
 class _Told(msgspec.Struct, frozen=True):
@@ -98,7 +98,7 @@ _told = converter_to(_Told)
 
 @dataclass(frozen=True, slots=True)
 class TreeExplanation:
-    """What the zones below explain, and the best places of the whole tree, best first."""
+    """The explanations of the zones below, and the best places of the whole tree, best first."""
 
     zones: Sequence[ZoneBelow]
     chosen: Sequence[ExplainedServer]
@@ -109,8 +109,8 @@ async def explain(
 ) -> TreeExplanation:
     """Ask the children that a plan would ask. ``own`` has the best places of this zone.
 
-    A zone parent gets the names by which the children call themselves. Raises :class:`Invalid` for
-    an unknown object.
+    An explanation for a zone parent has the children's own names. Raises :class:`Invalid` if the
+    request names an unknown object.
     """
     within = await tree.reach_of(boot.request)
     asked = [each for each in await tree.asked(boot.hop) if within.includes(each.zone.id)]
@@ -172,7 +172,7 @@ async def _ask(tree: ZoneTree, child: KnownChild, sent: ZoneRequest) -> ZoneBelo
 
 
 def _is_deep(told: ZoneExplanation) -> bool:
-    """Return whether an explanation has zones at more levels than a tree can have."""
+    """Return whether an explanation has zones on more levels than a tree can have."""
     level = [told]
     for _ in range(LEVELS_MAX):
         level = [e.explanation for each in level for e in each.zones if e.explanation is not None]
@@ -180,7 +180,8 @@ def _is_deep(told: ZoneExplanation) -> bool:
 
 
 def _counted(child: ChildZone, name: str, server: ExplainedServer) -> ExplainedServer:
-    """Return a child's place with this zone's offset and scale, and the child's name."""
-    # The offset is for weights as zones send them, where the lower weight wins.
+    """Return a place from a child, with its weight in this zone, and with the child's name."""
+    # The offset is subtracted, because it is meant for the weights of offers, of which the lowest
+    # wins.
     weight = child.weight_scale * server.weight - child.weight_offset
     return ExplainedServer(weight, server.item, (name, *server.zones)[:LEVELS_MAX])

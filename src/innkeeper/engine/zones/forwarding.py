@@ -1,8 +1,8 @@
-"""Send requests for servers of child zones to the zones that have them, unchanged.
+"""Forward requests for servers to the child zones that have them.
 
 Always true: the child gets the method, the path, the query, the body and the microversion that the
-client sent. The only addition is that a resize gets the definition of its flavor. The client gets
-the child's answer, with this zone's address in the links. An answer that no Compute API gives
+client sent. The only addition is the definition of the flavor in a resize. The client gets the
+child's answer, with this zone's address in the links. An answer that cannot be from a Compute API
 counts as no answer.
 """
 
@@ -31,7 +31,7 @@ from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.zones import remote
 
 ANSWER_BYTES_MAX = 2 * 2**20
-"""The maximum size of an answer. A page of a thousand actions on a server has fewer bytes."""
+"""The maximum size of an answer in bytes. A page with a thousand actions on a server is smaller."""
 RETRY_AFTER_S = 5
 GROUPS = "server_groups"
 AWAY = "The zone that has the server does not answer. Try again later."
@@ -43,10 +43,10 @@ LOG = structlog.get_logger("innkeeper.zones")
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """A request as the client sent it. ``target`` is relative to the version's address.
+    """A request as the client sent it. ``target`` is relative to the address of the API version.
 
-    ``part`` is the end of the request's route, after the server's id, such as ``/action``. Children
-    put an invented host into their links, which ``address`` replaces.
+    ``part`` is the end of the request's route, after the server's id, such as ``/action``. Links in
+    the answer have an invented host, which is replaced by ``address``.
     """
 
     method: str
@@ -67,7 +67,7 @@ class ServerRequests:
         self._limits = limits
 
     async def home_of(self, uuid: str) -> ZoneServer | None:
-        """Return a server that is in a child zone, as this zone knows it."""
+        """Return this zone's record of a server in a child zone, or ``None``."""
         if not self._tree.routes or not await self._tree.children.every():
             return None
         return await self._parts.engine.read(lambda tx: remote.get(tx, uuid))
@@ -75,7 +75,8 @@ class ServerRequests:
     async def forward(self, server: ZoneServer, request: ClientRequest) -> ZoneAnswer:
         """Send a request for a server to its child.
 
-        Raises :class:`Unavailable`, and the errors of :func:`resizing.begin`.
+        Raises :class:`Unavailable` if the child does not answer. Raises the errors of
+        :func:`resizing.wanted` and :func:`resizing.begin`.
         """
         child = await self._tree.children.by_id(server.child_id)
         hop = request.caller.hop
@@ -87,7 +88,7 @@ class ServerRequests:
         sent = ZoneRequest(
             request.method,
             request.target,
-            # An administrator acts in the child as the owner of the server would.
+            # In the child, an administrator's request is sent in the name of the server's owner.
             _as_owner(request.caller, server),
             tree,
             tree.time_left_ms / 1000,
@@ -115,7 +116,10 @@ class ServerRequests:
         return answer
 
     async def _with_groups(self, server: ZoneServer, answer: ZoneAnswer) -> ZoneAnswer:
-        """Return an answer. If it shows server groups, it gets the group that this zone knows."""
+        """Return an answer.
+
+        If it shows server groups, show the server's group in this zone instead.
+        """
         if GROUPS.encode() not in answer.body:
             return answer
         told = msgspec.json.decode(answer.body)
@@ -129,7 +133,10 @@ class ServerRequests:
     async def _begun(
         self, server: ZoneServer, caller: RequestContext, action: Action | None
     ) -> ForwardedResize | None:
-        """Count a resize before the child is asked. If there is no answer, it stays counted."""
+        """Count a resize against the quota before the child is asked.
+
+        Return ``None`` for other actions.
+        """
         if action is None or action[0] != resizing.RESIZE:
             return None
         wanted = resizing.wanted(action[1], caller)
@@ -142,7 +149,10 @@ class ServerRequests:
     async def _note(
         self, server: ZoneServer, request: ClientRequest, action: Action | None, status: int
     ) -> None:
-        """Record what an answer says about the place and the amounts of the server."""
+        """Record that a server is gone or being deleted.
+
+        After the end of a resize, check its amounts soon.
+        """
         engine, now, uuid = self._parts.engine, self._parts.clock(), server.uuid
         is_done, is_whole = status < HTTPStatus.BAD_REQUEST, request.part == ""
         name = None if action is None else action[0]
@@ -159,7 +169,7 @@ class ServerRequests:
 
 
 def _action_in(request: ClientRequest) -> Action | None:
-    """Return the requested action; ``None`` if it is malformed, which the child will report."""
+    """Return the requested action, or ``None`` if it is malformed, which the child will report."""
     if request.part != ACTION:
         return None
     try:

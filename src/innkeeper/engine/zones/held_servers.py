@@ -1,7 +1,7 @@
 """Ask child zones which servers they have for this zone.
 
-Always true: an answer counts as a whole or not at all. A child says nothing about servers that it
-was not asked for.
+Always true: if one row of an answer is unusable, the whole answer is an error. :func:`existing`
+ignores servers that it did not ask for.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from innkeeper.engine.zones.known_children import SYSTEM, KnownChild, decoded
 
 SERVERS = "/zones/servers"
 PAGE = 1000
-"""The number of servers in one request or answer."""
+"""The maximum number of servers in one request or answer."""
 AMOUNT_MAX = 2**31 - 1
 ROW_BYTES_MAX = 8192
-"""An upper bound of the bytes of a row, even if all characters of its texts are escaped."""
+"""The maximum size of a row in bytes, even if all characters of its texts are escaped."""
 TEXT_CHARS_MAX = 255
-"""The number of characters that the database stores."""
+"""The maximum number of characters that the database stores."""
 PLAIN_UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 _Text = Annotated[str, msgspec.Meta(max_length=TEXT_CHARS_MAX, pattern="^[^\\x00]*$")]
 _Amount = Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
@@ -52,7 +52,7 @@ _rows_in = converter_to(_Rows)
 async def existing(
     client: ZoneClient, child: KnownChild, ids: Collection[str], tree: TreeRequest
 ) -> Mapping[str, HeldServer]:
-    """Return those of the servers ``ids`` that a child has, by id. Raises :class:`ZoneSilent`."""
+    """Return the servers of ``ids`` that a child has, by id. Raises :class:`ZoneSilent`."""
     found: dict[str, HeldServer] = {}
     wanted = list(ids)
     for start in range(0, len(wanted), PAGE):

@@ -1,9 +1,9 @@
-"""The child zones that one process knows, and how the process contacts a child zone.
+"""A cache of the child zones in one process, and the first contact with a child zone.
 
-Always true: if another process changes a child, this process knows after ``KNOWN_FOR_S``. A child
-counts as silent if its answer does not have the expected form, or if its password cannot be
-decrypted. If a plan waited in vain for a child, the next plans leave the child out until it answers
-a poll. So such a child delays one plan and no more.
+Always true: if another process changes a child zone, this process knows the change after at most
+``KNOWN_FOR_S`` seconds. A child counts as silent if its answer is malformed, or if its password
+cannot be decrypted. If a child did not answer a plan in time, the next plans leave it out until it
+answers a poll. So such a child delays only one plan.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ from innkeeper.systems.zones.children import Reached
 
 KNOWN_FOR_S = 1.0
 REFUSED_FOR_S = 60.0
-"""If a child refuses a request for servers without a plan, it gets requests with plans only, for
-this time. Such a child may run an older release.
-"""
+"""If a child refuses a request for servers without a plan, it only gets requests with plans for
+this time. Such a child may run an older release."""
 INFO = "/zones/info"
 SYSTEM = RequestContext(request_id="", user_id="zone")
 """The caller of requests without a user, such as polls. It has no roles."""
@@ -43,22 +42,22 @@ LINK_ENDING = ".invalid"
 
 @dataclass(frozen=True, slots=True)
 class KnownChild:
-    """A child zone, and this zone's password there; ``None`` if it cannot be decrypted."""
+    """A child zone, and this zone's password there, or ``None`` if it cannot be decrypted."""
 
     zone: ChildZone
     password: str | None
 
 
 def load(tx: Tx, box: SecretBox) -> list[KnownChild]:
-    """Return all child zones. If a password is lost, its child is unusable, and no other is."""
+    """Return all child zones, also those whose passwords cannot be decrypted."""
     known = children.every(tx)
-    # Without a password, each request to the child fails, and each poll records the reason.
+    # Without a password, only the requests to this child fail. Each poll records the reason.
     passwords = children.passwords_of(tx, known, box)
     return [KnownChild(each, passwords.get(each.uuid)) for each in known]
 
 
 class KnownChildren:
-    """The child zones of this zone, read again when they may have changed.
+    """A cache of the child zones of this zone.
 
     ``timer_s`` returns monotonic seconds.
     """
@@ -80,7 +79,7 @@ class KnownChildren:
         self._refused_s: dict[str, float] = {}
 
     def beside(self) -> KnownChildren:
-        """Return the same child zones for another event loop."""
+        """Return an empty cache of the same child zones for another event loop."""
         return KnownChildren(self._engine, self._box, self._late.poll_interval_s, self._timer_s)
 
     async def every(self) -> list[KnownChild]:
@@ -91,16 +90,16 @@ class KnownChildren:
         before = self._forgotten
         found = await self._engine.read(lambda tx: load(tx, self._box))
         if before == self._forgotten:
-            # Otherwise, a child may have changed since the read.
+            # If ``forget`` was called during the read, a child may have changed since.
             self._known, self._read_s = found, now_s
         return found
 
     def note_late(self, child: ChildZone, now: datetime) -> None:
-        """Remember that a plan waited for this child in vain."""
+        """Remember that this child did not answer a plan in time."""
         self._late.note(child.uuid, now)
 
     def is_late(self, child: ChildZone) -> bool:
-        """Return whether a plan waited in vain for this child after the child's last answer."""
+        """Return whether this child missed a plan, and has not answered a poll since then."""
         return self._late.is_late(child.uuid, child.state.last_seen_at)
 
     def note_refusal(self, child: ChildZone) -> None:
@@ -108,7 +107,7 @@ class KnownChildren:
         self._refused_s[child.uuid] = self._timer_s()
 
     def needs_plans(self, child: ChildZone) -> bool:
-        """Return whether this child has refused to place servers without a plan."""
+        """Return whether this child has recently refused to place servers without a plan."""
         refused_s = self._refused_s.get(child.uuid, float("-inf"))
         return self._timer_s() - refused_s < REFUSED_FOR_S
 
@@ -117,13 +116,13 @@ class KnownChildren:
         return next((each for each in await self.every() if each.zone.id == child_id), None)
 
     def forget(self) -> None:
-        """Read the children again at the next use, because this process changed one."""
+        """Drop the cache, because this process changed a child."""
         self._forgotten += 1
         self._read_s = float("-inf")
 
 
 def tree_of(zoning: Zoning, zone_id: str, ids: IdSource, timeout_s: float) -> TreeRequest:
-    """Return the facts of a request that begins in this zone, for its children."""
+    """Return the facts that children need about a request that begins in this zone."""
     return TreeRequest(
         request_id=ids.uuid(),
         visited=(zone_id,),
@@ -134,7 +133,7 @@ def tree_of(zoning: Zoning, zone_id: str, ids: IdSource, timeout_s: float) -> Tr
 
 
 def decoded(answer: ZoneAnswer) -> object:
-    """Return the JSON body of an answer. Raises :class:`ZoneSilent` for any other body."""
+    """Return the JSON body of an answer. Raises :class:`ZoneSilent` if the body is not JSON."""
     try:
         return msgspec.json.decode(answer.body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:

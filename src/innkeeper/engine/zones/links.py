@@ -1,7 +1,7 @@
-"""Links in the answers of child zones, and the bounds of these answers.
+"""Change links in the answers of child zones, and check the bounds of these answers.
 
-Always true: after :func:`move`, all links lead to this zone. The answer is not nested so deeply
-that later code fails, and no number is so large that later code fails.
+Always true: after :func:`move`, all links lead to this zone. The depth of the answer and the size
+of its numbers are limited, so that later code does not fail.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from innkeeper.clients.zone_wire import ZoneSilent
 
 LINK, LINKS = "href", frozenset({"links", "servers_links"})
 OF_USERS = frozenset({"metadata", "scheduler_hints", "extra_specs", "properties"})
-"""The parts of an answer that have names chosen by users. These parts have no links of zones."""
+"""The parts of an answer whose keys are chosen by users. Zones put no links into these parts."""
 DEPTH_MAX = 32
 VALUES_MAX = 1_000_000
-"""The maximum number of values in an answer. A page of a thousand servers with all possible
-metadata has half as many."""
+"""The maximum number of values in an answer. A page of a thousand servers with as much metadata as
+possible has half as many."""
 NUMBER_MAX = 2**63 - 1
 
 
 def move(told: object, invented: str, address: str) -> None:
-    """Replace the invented address in all links by the address of this zone, in place.
+    """In all links, replace the invented address by the address of this zone, in place.
 
-    Raises :class:`ZoneSilent` for a link to anywhere else, and for an answer beyond the bounds.
-    Parts with names chosen by users are not searched for links.
+    Raises :class:`ZoneSilent` if a link leads elsewhere, or if the answer exceeds the bounds. Parts
+    whose keys are chosen by users are not searched for links.
     """
     _Move(invented, address).move(told, 0, is_linked=True)
 
 
 @dataclass(slots=True)
 class _Move:
-    """The work on one answer. ``left`` is the number of values that the answer may still have."""
+    """Changes one answer. ``left`` is the number of values that may still follow."""
 
     invented: str
     address: str
@@ -63,7 +63,7 @@ class _Move:
 
 
 def moved(link: object, invented: str, address: str) -> str:
-    """Return a link with this zone's address. Raises :class:`ZoneSilent`."""
+    """Return a link with this zone's address. Raises :class:`ZoneSilent` if it leads elsewhere."""
     if not isinstance(link, str) or not link.startswith(invented + "/") or not link.isprintable():
         raise ZoneSilent("a link in the answer leads elsewhere", may_have_arrived=True)
     return address + link.removeprefix(invented)
@@ -71,5 +71,5 @@ def moved(link: object, invented: str, address: str) -> str:
 
 def _moved_link(link: object, invented: str, address: str) -> dict[str, object]:
     if not isinstance(link, dict) or not isinstance(link.get("rel"), str):
-        raise ZoneSilent("a link in the answer is no link", may_have_arrived=True)
+        raise ZoneSilent("a link in the answer is malformed", may_have_arrived=True)
     return {"rel": link["rel"], LINK: moved(link.get(LINK), invented, address)}

@@ -1,9 +1,9 @@
-"""Read one page of a list of servers from child zones, all at once.
+"""Read one page of a list of servers from all child zones at once.
 
-Always true: each child is asked for one page at most, whatever the number of its servers. If a
-child gives no usable answer, its servers are missing, and the list says so. A child can show a
-server only if this zone has recorded that the server is there. It can show any other server only as
-deleted.
+Always true: however many servers a child has, it is asked for only one page, or for a second one if
+the first is too large. If a child gives no usable answer, its servers are missing, and the list
+says so. A child can show a server only if this zone has recorded the server in this child. It can
+show other servers only as deleted.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ MARKER_AWAY = "The zone that has the marker does not answer."
 
 
 SERVER_BYTES_MAX = 512 * 2**10
-"""An upper bound of the bytes of a server in an answer, even with all possible metadata."""
+"""The maximum size of a server in an answer in bytes, even with all possible metadata."""
 FEW = (ANSWER_BYTES_MAX - zones.ANSWER_BYTES_LEAST) // SERVER_BYTES_MAX
-"""This number of servers fits in an answer, however large the servers are."""
+"""This number of servers always fits into one answer, however large the servers are."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListQuestion:
-    """A list that a client wants: the path, the query without a marker, and the newest version.
+    """A client's request for a list. ``query`` has no marker and no limit.
 
-    Children put an invented host into their links, which ``address`` replaces. ``project_id`` is
+    Links in the answers have an invented host, which is replaced by ``address``. ``project_id`` is
     ``None`` for a list of several projects. The sort key of a server has ``key_length`` values.
     """
 
@@ -67,10 +67,11 @@ class ListQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ZonePage:
-    """What one child listed.
+    """The answer of one child: a page of its list.
 
-    ``is_partial`` says that a zone below the child did not answer. A page that ``is_cut`` has fewer
-    servers than were asked for, although more may follow.
+    With ``is_partial``, servers may be missing, for example because a zone below the child did not
+    answer. With ``is_cut``, the page has fewer servers than were asked for, although more may
+    follow.
     """
 
     rows: Sequence[ListRow] = ()
@@ -79,7 +80,7 @@ class ZonePage:
 
 
 class ServerLists:
-    """Lists of servers in child zones."""
+    """Reads lists of servers from child zones."""
 
     def __init__(self, tree: ZoneTree) -> None:
         self._tree = tree
@@ -87,7 +88,7 @@ class ServerLists:
         self._late = Lateness(tree.parts.zoning.zone_poll_interval_s)
 
     async def asked(self, project_id: str | None) -> list[KnownChild]:
-        """Return the children that may have servers of a project; ``None`` means any project."""
+        """Return the children that may have servers of a project. ``None`` means any project."""
         if not self._tree.routes:
             return []
         known = await self._tree.children.every()
@@ -99,10 +100,9 @@ class ServerLists:
     async def pages(
         self, asked: Sequence[KnownChild], question: ListQuestion, after: str | None
     ) -> tuple[list[ZonePage], list[str]]:
-        """Return a page of each child, and the names of children without an answer.
+        """Return a page of each child, and the names of children without a page.
 
-        A child that is disabled, inactive or late is not asked, because each list would wait for
-        it.
+        A child that is disabled, inactive or late is not asked, so that no list waits for it.
         """
         asked, left_out = divided(asked, lambda each: self._is_awaited(each.zone))
         missing = [each.zone.name for each in left_out]
@@ -119,7 +119,8 @@ class ServerLists:
             elif isinstance(answer, ZoneSilent):
                 LOG.warning("zone_list_failed", zone=child.zone.name, reason=str(answer))
                 missing.append(child.zone.name)
-                # A parent that allows almost no time must not make a child late for others.
+                # If a zone parent allowed little time, the child must not count as late for other
+                # requests.
                 if answer.is_late and had_time:
                     self._late.note(child.zone.uuid, self._parts.clock())
             else:
@@ -131,10 +132,9 @@ class ServerLists:
         return child.is_reachable and not is_late
 
     async def key_of(self, uuid: str, question: ListQuestion) -> str | None:
-        """Return the sort key of a server in a child zone; ``None`` if there is no such server.
+        """Return the sort key of a server in a child zone, or ``None`` if there is no such server.
 
-        Raises :class:`Unavailable`. As for pages, a child is asked only if it is enabled and
-        active.
+        Raises :class:`Unavailable` if the child is disabled or inactive, or does not answer.
         """
         home = await self._parts.engine.read(lambda tx: remote.get(tx, uuid))
         if home is None or not _may_list(question, home.project_id):
@@ -158,7 +158,7 @@ class ServerLists:
     async def _page(
         self, child: KnownChild, question: ListQuestion, after: str | None, tree: TreeRequest
     ) -> ZonePage:
-        """Return a page of a child; it is cut if the servers are too large for one answer."""
+        """Return a page of a child. If the answer would be too large, ask for a shorter page."""
         try:
             return await self._page_of(child, question, after, tree)
         except ZoneSilent as error:
@@ -182,7 +182,7 @@ class ServerLists:
         zone, shown = told.get(ZONE), told.get("servers")
         keys = zone.get("keys") if isinstance(zone, Mapping) else None
         if not isinstance(shown, list) or not isinstance(keys, list) or len(keys) != len(shown):
-            raise ZoneSilent("the answer is no list of servers", may_have_arrived=True)
+            raise ZoneSilent("the answer is not a list of servers", may_have_arrived=True)
         flavors = zone.get("flavors") if isinstance(zone, Mapping) else None
         rows = child_rows.checked(
             shown[:limit],
@@ -206,7 +206,8 @@ class ServerLists:
         is_partial = isinstance(zone, Mapping) and zone.get("is_partial") is True
         is_cut = is_cut and len(shown) >= limit
         is_cut |= isinstance(zone, Mapping) and zone.get("is_cut") is True
-        # A child must not make whole lists end early. An honest child cuts no page to less.
+        # A child must not end whole lists early by cutting its pages. A correct child cuts no page
+        # to fewer servers than this.
         is_short = is_cut and len(usable) < FEW
         return ZonePage(usable, is_partial or is_short, is_cut and not is_short)
 
@@ -240,10 +241,10 @@ def _may_list(question: ListQuestion, project_id: str) -> bool:
 def _is_there(
     child: KnownChild, row: ListRow, known: ZoneServer | None, question: ListQuestion
 ) -> bool:
-    """Return whether a child may show a server to the caller."""
+    """Return whether a child may show this row to the caller."""
     told = row.shown.get("tenant_id")
     if known is None:
-        # This zone has forgotten deleted servers.
+        # A server without a record here can only be a deleted server.
         is_wanted = not isinstance(told, str) or _may_list(question, told)
         is_deleted = row.shown.get("status", Status.DELETED) == Status.DELETED
         return question.with_deleted and is_deleted and is_wanted

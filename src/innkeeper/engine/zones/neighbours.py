@@ -1,4 +1,4 @@
-"""All that a zone does with the zones around it, put together for the entrypoints."""
+"""The objects with which entrypoints reach the zones around this zone."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from innkeeper.systems.identity.secret_boxes import SecretBox
 from innkeeper.systems.zones.sealing import Sealer
 
 WireOf = Callable[[], ZoneWire]
-"""A function that makes the object which carries requests to child zones."""
+"""A function that makes the transport for requests to child zones."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneSources:
-    """What the requests between zones need. ``timer_s`` returns monotonic seconds."""
+    """The sources of time and ids, and the transport. ``timer_s`` returns monotonic seconds."""
 
     clock: Clock
     ids: IdSource
@@ -41,10 +41,9 @@ class ZoneSources:
 class Neighbours:
     """The zones below and above this one.
 
-    ``tree``, ``booter``, ``servers`` and ``lists`` act on the zones below: ``tree`` plans,
-    ``booter`` boots servers, ``servers`` forwards requests for servers, and ``lists`` lists
-    servers. ``parents`` and ``placer`` serve the zones above: ``placer`` places servers for them,
-    and ``parents`` does all else.
+    Four objects act on the zones below: ``tree`` plans, ``booter`` boots servers, ``servers``
+    forwards requests for servers, and ``lists`` lists servers. Two objects serve the zones above:
+    ``placer`` places servers for them, and ``parents`` serves all their other requests.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Neighbours:
         self.placer = ServerPlacer(self.tree, self.parents)
 
     def beside(self) -> Neighbours:
-        """Return the same zones for another event loop, with connections of its own."""
+        """Return a copy for another event loop, with its own connections."""
         parts = self.tree.parts
         client = client_of(parts.clock, parts.ids, parts.zoning.zone_requests_max, self._wire_of)
         parts = replace(parts, client=client, children=parts.children.beside())
@@ -80,7 +79,7 @@ def neighbours_of(
     zone_id: str,
     sources: ZoneSources,
 ) -> Neighbours | None:
-    """Return the zones around a zone; ``None`` if the settings lack keys for secrets and plans."""
+    """Return the zones around this zone. Return ``None`` without keys for secrets and plans."""
     if box is None or sealer is None:
         return None
     zoning, ids, clock = settings.zoning, sources.ids, sources.clock
@@ -97,5 +96,5 @@ def neighbours_of(
 def client_of(
     clock: Clock, ids: IdSource, requests_max: int, wire_of: WireOf = HttpWire
 ) -> ZoneClient:
-    """Return a client of child zones whose requests are counted."""
+    """Return a client for child zones. Metrics count its requests."""
     return ZoneClient(clock, ids, requests_max, metrics.asked_zone, wire_of(), callers.must_finish)

@@ -1,8 +1,10 @@
-"""Place servers of a zone parent that asks without a plan, because no other zone can have them.
+"""Place servers for a zone parent that asks without a plan.
 
-Always true: as far as this zone knows, it builds at least as many servers as the request needs, or
-none. The id of the request is accepted once, even if nothing is built. If this zone knows the id of
-a server, it does not build the server again.
+A parent does so if only this zone can have hosts for the servers.
+
+Always true: this zone builds at least the request's minimum number of servers, or none, as far as
+the outcomes are known. The id of a request is accepted only once, even if nothing is built. If this
+zone knows the id of a server already, it does not build the server again.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ from innkeeper.systems.compute.servers import servers, zone_servers
 from innkeeper.systems.zones import parents, remote
 
 Begun = Delegated | Collection[str] | None
-"""What was recorded. If nothing was recorded, one of three values: the ids that this zone knows
-already; no ids if this zone refuses the request; ``None`` if this zone has hosts of its own."""
+"""The recorded servers, or a reason why nothing was recorded. The reason is one of three: the ids
+that this zone knows already, an empty collection if this zone refuses the request, or ``None`` if
+this zone has hosts of its own."""
 
 
 class ServerPlacer:
@@ -46,7 +49,7 @@ class ServerPlacer:
     async def place(self, boot: TreeBoot) -> dict[str, str]:
         """Build the servers of a request. Return the outcome for each server's id.
 
-        Raises :class:`Unauthenticated` if the parent's request was accepted before.
+        Raises :class:`Unauthenticated` if the parent's request was accepted earlier.
         """
         if not await self._tree.asked(boot.hop):
             return await self._place_here(boot)
@@ -69,7 +72,7 @@ class ServerPlacer:
         return {each: Outcome.BUILT if each in answers else Outcome.STALE for each in ids}
 
     async def _outcomes_of_known(self, boot: TreeBoot) -> dict[str, str]:
-        """Return the outcomes of a request that is repeated, or names other projects' servers."""
+        """Return the outcomes of a request with ids that this zone knows already."""
         ids, project_id = boot.request.server_ids, boot.request.project_id
         alive = await self._parts.engine.read(lambda tx: servers.alive(tx, list(ids)))
         built = {each.uuid for each in alive if each.project_id == project_id}
@@ -77,7 +80,10 @@ class ServerPlacer:
         return {each: Outcome.BUILT if each in built else Outcome.UNKNOWN for each in ids}
 
     async def _delegate(self, boot: TreeBoot, child: KnownChild) -> dict[str, str] | None:
-        """Let the only child build the servers; ``None`` if this zone has hosts itself."""
+        """Let the only child build the servers.
+
+        Return ``None`` if this zone has hosts of its own.
+        """
         request, parts = boot.request, self._parts
         ids, now = request.server_ids, parts.clock()
 
@@ -87,13 +93,14 @@ class ServerPlacer:
             if known := _admitted(boot, tx, is_repeat=False):
                 return known
             try:
-                # The zone that got the request from the user decides whether the batch stays.
+                # The minimum is 0 here, because the zone that got the user's request decides about
+                # the batch.
                 return delegation.begin(tx, context, request, child, batch_min=0, now=now)
             except AlreadyExists:
                 raise
             except Refusal:
-                # The id of the request is accepted anyway, so that a late copy of the request
-                # builds nothing.
+                # The transaction still accepts the id of the request, so that a late copy builds
+                # nothing.
                 return ()
 
         deciding = parts.engine.decide(begin, request.now, len(ids))
@@ -110,7 +117,7 @@ class ServerPlacer:
         return dict.fromkeys(ids, Outcome.STALE) | outcomes
 
     async def _place_by_plan(self, boot: TreeBoot) -> dict[str, str]:
-        """Choose among the hosts of this zone and the zones below it."""
+        """Build the servers on hosts of this zone and of the zones below it, with a plan."""
         request, parts = boot.request, self._parts
         fresh = tuple(ServerId(parts.ids.uuid()) for _ in request.server_ids)
         try:
@@ -120,7 +127,7 @@ class ServerPlacer:
         except Refusal:
             offers = ()
         if len(offers) < request.count_min:
-            # The id of the request is accepted anyway, so that a late copy builds nothing.
+            # Accept the id of the request all the same, so that a late copy builds nothing.
             await parts.engine.write(partial(_admitted, boot, is_repeat=False))
             return dict.fromkeys(request.server_ids, Outcome.STALE)
         own: list[EntryBoot] = []
@@ -143,7 +150,7 @@ def _entry(boot: TreeBoot, index: int, offer: PlacedOffer) -> EntryToBuild:
 
 
 def _admitted(boot: TreeBoot, tx: Tx, *, is_repeat: bool) -> set[str]:
-    """Accept the id of a parent's request, and return those of its servers that are known here."""
+    """Accept the id of a parent's request. Return the ids of its servers that are known here."""
     hop, ids = boot.hop, boot.request.server_ids
     assert hop is not None, "only zone parents have servers placed"
     parents.spend(tx, hop, is_repeat=is_repeat)

@@ -1,7 +1,7 @@
 """Poll child zones, so that plans ask only children that answer.
 
-Always true: one process polls in each round. A child that does not answer is still polled, and is
-active again after its next answer.
+Always true: one process polls in each round. A child that does not answer is still polled. After
+its next answer, it is active again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TASK = "zone_polls"
 
 
 async def poll(tree: ZoneTree) -> int:
-    """Poll all enabled children, if it is this process's turn. Return the number of changes."""
+    """Poll all enabled children, if it is this process's turn. Return how many changed."""
     parts = tree.parts
     asked = [each for each in await tree.children.every() if each.zone.is_enabled]
     if not asked:
@@ -39,7 +39,7 @@ async def poll(tree: ZoneTree) -> int:
 
 
 def timeout_s(zoning: Zoning) -> float:
-    """Return how long a child may take to answer a poll."""
+    """Return the timeout of a poll."""
     least_s = max(zoning.zone_select_timeout_s, zoning.zone_poll_interval_s)
     return min(zoning.zone_request_timeout_s, least_s)
 
@@ -59,8 +59,8 @@ async def _poll(tree: ZoneTree, child: KnownChild, above: tuple[str, ...]) -> bo
     def record(tx: Tx) -> ChildZone | None:
         known = children.found(tx, uuid)
         if known is None or known.state.last_seen_at != child.zone.state.last_seen_at:
-            # During the poll, the child was contacted otherwise, maybe with a new address or
-            # password.
+            # During the poll, another contact to the child was recorded, maybe with a new address
+            # or password.
             return None
         if fault is None:
             is_above = reached.zone_id in above

@@ -1,6 +1,6 @@
-"""The servers of a boot batch over the tree that are built, and the request for the others.
+"""Records which servers of a boot batch over the tree are built.
 
-A boot batch is all servers of one request of a user.
+A boot batch is the set of all servers of one user's request.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from innkeeper.engine.zones.tree_request import TreeBoot
 
 @dataclass(slots=True)
 class Progress:
-    """Which servers of a boot batch are built, by their places in the request.
+    """The progress of a boot batch. Servers are identified by their places in the request.
 
-    If it is not known whether a server exists, its id is ``doubtful``, and its place in the request
-    gets another id. The ids in ``gone`` are ids of no server. The rows of doubtful and gone ids
-    stay until it is decided whether the batch stays, or until the batch has other rows.
-    ``refusing`` has the ids of children that built less than half of what they last offered.
-    ``begun_at`` is the time at which the first rows were written.
+    If it is not known whether a server exists, its id is in ``doubtful``, and its place gets
+    another id. No server has an id in ``gone``. The rows of doubtful and gone ids stay until it is
+    decided whether the batch stays, or until other rows are written for it. ``refusing`` has the
+    ids of children that built less than half of what they last offered. ``begun_at`` is the time at
+    which the first rows were written.
     """
 
     ids: list[ServerId]
@@ -37,34 +37,34 @@ class Progress:
 
     @property
     def built(self) -> set[int]:
-        """The places in the request of all servers that are built."""
+        """The places of all servers that are built."""
         return self.own | self.below
 
     @property
     def below_ids(self) -> list[str]:
-        """The ids of the servers that children built."""
+        """The ids of the servers that children have built."""
         return [self.ids[place] for place in sorted(self.below)]
 
     @property
     def own_ids(self) -> list[ServerId]:
-        """The ids of the servers that this zone built."""
+        """The ids of the servers that this zone itself has built."""
         return [self.ids[place] for place in sorted(self.own)]
 
     @property
     def rows(self) -> list[str]:
-        """The ids of all servers with a row."""
+        """The ids of all rows for servers in children."""
         return [*self.below_ids, *self.others]
 
     @property
     def others(self) -> list[str]:
-        """The ids of the servers that have a row, but are not known to be built by children."""
+        """The ids of the rows whose servers are not known to be built."""
         return [*self.doubtful, *self.gone]
 
     def is_kept_anyway(self, now: datetime, rest_s: float) -> bool:
-        """Return whether any repair that begins from now on would keep all servers.
+        """Return whether every later repair would keep all servers.
 
-        If so, the children have the servers, and the answer need not wait for one more commit. No
-        earlier repair can have looked at this batch: repairs ignore batches that changed within
+        If so, the answer to the client need not wait for one more commit. No earlier repair can
+        have decided about this batch, because repairs ignore batches that have changed within
         ``rest_s``.
         """
         is_prompt = self.begun_at is not None and now - self.begun_at < timedelta(seconds=rest_s)
@@ -72,7 +72,7 @@ class Progress:
 
 
 def of_places(boot: TreeBoot, places: Sequence[int], progress: Progress) -> TreeBoot:
-    """Return the request for the servers at these places only."""
+    """Return the part of the request for the servers at these places."""
     request = boot.request
     part = msgspec.structs.replace(
         request,

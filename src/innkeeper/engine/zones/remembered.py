@@ -1,10 +1,10 @@
-"""The objects that recent requests named.
+"""Remembers the objects that recent requests named.
 
 With them, children can be asked at once, while this zone reads the objects.
 
-May be false: that a flavor, image or key pair is still as it is remembered. A plan in this zone
-reads all these objects in its own transaction. A plan over the tree counts only if the objects that
-were read equal the remembered objects.
+May be false: that a flavor, image or key pair has not changed since. A plan in this zone reads all
+these objects in its own transaction. A plan over the tree counts only if these objects equal the
+remembered objects.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from __future__ import annotations
 from innkeeper.domain.compute import BootRequest, Definitions
 
 REMEMBERED_MAX = 256
-"""The number of requests to remember: more than the pairs of flavor and image that are booted
+"""The maximum number of remembered definitions. Usually, fewer pairs of flavor and image are booted
 often."""
 Named = tuple[str, str | None, str | None, str | None]
-"""The ids of flavor and image, and a key pair by its user and name."""
+"""The ids of the flavor and the image, and the name and user of the key pair."""
 
 
 class RememberedDefinitions:
-    """The definitions of the last requests, without server groups."""
+    """The definitions of the latest requests, without server groups."""
 
     def __init__(self) -> None:
         self._known: dict[Named, Definitions] = {}
 
     def get(self, request: BootRequest) -> Definitions | None:
-        """Return the definitions of a request as they were, if they are remembered."""
+        """Return the remembered definitions of a request, or ``None``."""
         return self._known.get(_named(request))
 
     def note(self, request: BootRequest, found: Definitions) -> None:

@@ -1,9 +1,10 @@
 """Finish or undo boots of processes that died, and correct the rows of servers in child zones.
 
-Always true: a server is forgotten only after its child said that it has no such server. Which
-servers of a boot batch stay is decided once: the states of rows are compared and updated.
+Always true: a server is forgotten only after its child has answered that it has no such server. It
+is decided only once which servers of a boot batch stay, because rows are updated only if their
+states have not changed.
 
-May be false: that the process of a repaired batch has died. If that process continues late, it
+May be false: that the process of a repaired batch has died. If this process continues late, it
 finds that its rows are decided, and accepts the decision.
 """
 
@@ -32,25 +33,23 @@ TASK = audit.REPAIR_TASK
 BUILDING = ZoneServerState.BUILDING
 WERE_BUILT = (ZoneServerState.BUILT, ZoneServerState.DELETING)
 AT_ONCE = 1000
-"""The number of servers of each kind that one round looks at."""
+"""The maximum number of servers that each step of a round looks at."""
 COMPARED_MAX = 10 * AT_ONCE
-"""One round compares at most this many servers and one more page. The next round continues after
-the last compared server."""
+"""A round starts no further page after it has compared this many servers. The next round continues
+after the last compared server."""
 RECENT_S = 300.0
-"""The time for which each round compares the amounts of a server after the server was built or
-resized."""
+"""For this time after a server was built or resized, each round compares its amounts."""
 DEAD_FACTOR = 2.0
-"""A batch counts as dead if it has not changed for this many times the longest time between two
-writes of a living batch."""
+"""A batch counts as dead if it has not changed for a certain time. This time is the longest time
+between two writes of a living batch, multiplied by this factor."""
 
 
 @dataclass(slots=True)
 class Repairer:
-    """Repairs in one process.
+    """The repairs of one process, and where its comparisons continue.
 
-    ``_after`` has the server of each child that was compared last, by the row id of the child.
-    ``_last`` is the row id of the child whose servers were compared last. No round compares more
-    than about ``compared_max``.
+    ``_after`` has the last compared server of each child, by the row id of the child. ``_last`` is
+    the row id of the last compared child. A round compares about ``compared_max`` servers at most.
     """
 
     compared_max: int = COMPARED_MAX
@@ -58,7 +57,10 @@ class Repairer:
     _last: int = 0
 
     async def work(self, tree: ZoneTree, booter: TreeBooter) -> int:
-        """Repair what is due, if it is this process's turn. Return the number of servers."""
+        """Repair what is due, if it is this process's turn.
+
+        Return the number of repaired servers.
+        """
         parts = tree.parts
         if not await tree.children.every():
             return 0
@@ -70,7 +72,7 @@ class Repairer:
         count += await round_.compare_recent()
         known = [each.zone.id for each in await tree.children.every() if each.zone.is_reachable]
         left = self.compared_max
-        # Each round goes on after the child with which the last one ended.
+        # Each round begins after the child with which the last round ended.
         for child_id in sorted(known, key=lambda each: (each <= self._last, each)):
             if left <= 0:
                 break
@@ -82,10 +84,10 @@ class Repairer:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The result of a comparison of servers of a child.
+    """The result of comparing a page of a child's servers.
 
-    ``last`` is the last compared server, if more servers follow. ``size`` is the number of servers,
-    and ``changed`` the number of corrected servers.
+    If more servers may follow, ``last`` is the last server of the page. ``size`` is the number of
+    servers, and ``changed`` the number of corrected servers.
     """
 
     last: ServerId | None
@@ -95,10 +97,10 @@ class _Page:
 
 @dataclass(slots=True)
 class _Round:
-    """One round.
+    """One round of repairs.
 
-    ``silent`` has the children that did not answer: such a child is not asked again, so that it
-    delays the round only once. ``later`` has the servers that cannot be decided now.
+    ``silent`` has the children that did not answer. They are not asked again, so that each delays
+    the round only once. ``later`` has the servers that cannot be decided now.
     """
 
     tree: ZoneTree
@@ -109,7 +111,7 @@ class _Round:
 
     @property
     def dead_before(self) -> datetime:
-        """If a row last changed before this moment, its request has ended or died."""
+        """Rows that last changed before this moment belong to requests that have ended or died."""
         return self.now - DEAD_FACTOR * self._longest
 
     @property
@@ -118,18 +120,18 @@ class _Round:
         return timedelta(seconds=zoning.zone_select_timeout_s + zoning.zone_request_timeout_s)
 
     async def undo(self) -> int:
-        """Ask children again to undo the servers that are being undone."""
+        """Ask children again to undo servers that are not gone yet."""
         before = self.now - timedelta(seconds=self.tree.parts.zoning.zone_request_timeout_s)
         rows = await self._read(lambda tx: remote.undone(tx, before, AT_ONCE))
         return len(await self.booter.undo([each.uuid for each in rows])) if rows else 0
 
     async def decide(self) -> int:
-        """Decide whether the boot batches of processes that died stay."""
+        """Decide about the undecided boot batches of processes that have died."""
         rows = await self._read(lambda tx: remote.undecided(tx, self.dead_before, AT_ONCE))
         batches = dict.fromkeys((each.batch_id, each.project_id) for each in rows)
         count = sum([await self._decide(*each) for each in batches])
         if self.later:
-            # In the next round, other servers come first.
+            # In the next round, other servers come before these servers.
             later = partial(remote.look_later, uuids=self.later, now=self.now)
             await self.tree.parts.engine.write(later, len(self.later))
         return count
@@ -146,12 +148,14 @@ class _Round:
             self.later += ids
             return 0
         there = [each for each in ids if each in held]
-        # A client may name an older batch. The servers of that batch do not count.
+        # A client may have reused the id of an older batch. The servers of the older batch do not
+        # count.
         since = min(each.created_at for each in open_) - self._longest
         own = await engine.read(
             lambda tx: zone_servers.own_of_batch(tx, batch_id, project_id, since)
         )
-        # If the user has deleted a server, it was built, so it does not make the batch fail.
+        # A server that the user has deleted counts as built, so that its deletion does not make the
+        # batch fail.
         built = [e for e in rows if e.state in WERE_BUILT and e.created_at > since]
         deleted = await engine.read(
             lambda tx: zone_servers.deleted_of_batch(tx, batch_id, project_id, since)
@@ -168,13 +172,13 @@ class _Round:
             return remote.decide(tx, undecided) and remote.settle(tx, there, now)
 
         if await engine.write(keep, len(ids)):
-            # The other servers are undone, so that no late request builds them in the children.
+            # Undo the servers that no child has, so that no late request builds them.
             kept = {*there, *(each.uuid for each in built)}
             await self.booter.undo([each for each in ids if each not in kept])
         return len(ids)
 
     async def finish_deletes(self) -> int:
-        """Forget servers that children have deleted."""
+        """Forget servers whose deletion in the children is finished."""
         rows = await self._read(lambda tx: remote.deleted(tx, self.now, AT_ONCE))
         engine, now = self.tree.parts.engine, self.now
         count = 0
@@ -189,7 +193,7 @@ class _Round:
         return count
 
     async def compare_recent(self) -> int:
-        """Compare recently built or resized servers with what their children have."""
+        """Compare recently built or resized servers with the servers in their children."""
         since = self.now - timedelta(seconds=RECENT_S)
         rows = await self._read(
             lambda tx: remote.changed_since(tx, ZoneServerState.BUILT, since, AT_ONCE)
@@ -197,7 +201,7 @@ class _Round:
         return sum([await self._compare(some) for some in remote.by_child(rows).values()])
 
     async def compare_page(self, child_id: int, after: ServerId | None) -> _Page:
-        """Compare the next servers of a child."""
+        """Compare the next servers that this zone has recorded in a child."""
         rows = await self._read(lambda tx: remote.page(tx, after, AT_ONCE, child_id))
         built = [each for each in rows if each.state == ZoneServerState.BUILT]
         last = rows[-1].uuid if len(rows) == AT_ONCE else None
@@ -213,9 +217,9 @@ class _Round:
             amounts = None if there is None else (there.vcpus, there.memory_mb)
             if amounts is not None and amounts != (each.vcpus, each.memory_mb):
                 if amounts[0] > each.vcpus or amounts[1] > each.memory_mb:
-                    # A resize through this zone was counted before it began, so larger amounts are
-                    # wrong. A child that lies must not use up the quota of its servers' owners. An
-                    # audit tells the operator.
+                    # Larger amounts are not accepted. A resize through this zone counts before it
+                    # begins, and a lying child must not use up the quotas of projects. An audit
+                    # reports the difference.
                     LOG.warning("zone_server_larger", server=each.uuid, amounts=amounts)
                     continue
                 change = partial(
@@ -233,7 +237,7 @@ class _Round:
         )
 
     async def _held(self, rows: Sequence[ZoneServer]) -> Mapping[str, HeldServer] | None:
-        """Return which of these servers their children have; ``None`` if a child is silent."""
+        """Return the servers that their children have, or ``None`` if a child is silent."""
         parts = self.tree.parts
         found: dict[str, HeldServer] = {}
         for child_id, some in remote.by_child(rows).items():

@@ -1,8 +1,8 @@
-"""Resizes of servers in child zones: the request to the child describes the new flavor.
+"""Resizes of servers in child zones. The request to the child also describes the new flavor.
 
-Always true: before the child is asked, and while a server is resized, this zone counts the larger
-of the old and new flavors, as for its own servers. When the child has confirmed or reverted the
-resize, this zone counts the amounts that the child tells.
+Always true: from before the child is asked until the resize ends, this zone counts the larger
+amounts of the old and the new flavor, as for its own servers. After the child has confirmed or
+reverted the resize, this zone counts the amounts that the child reports.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from innkeeper.systems.zones import remote
 
 RESIZE, FLAVOR = "resize", "flavor"
 Amounts = tuple[int, int]
-"""The vcpus and the MB of memory of a server."""
+"""The vcpus and the memory in MB of a server."""
 
 
 _flavors = converter_to(dict[str, Flavor])
@@ -36,7 +36,7 @@ _flavors = converter_to(dict[str, Flavor])
 
 @dataclass(frozen=True, slots=True)
 class ForwardedResize:
-    """A resize on its way to a child: its body, and the amounts that count before and during it."""
+    """A resize to send to a child: its body, and the amounts that count before and during it."""
 
     body: bytes
     before: Amounts
@@ -45,7 +45,7 @@ class ForwardedResize:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A resize as the client sent it. ``told`` is the flavor that a zone parent described."""
+    """A resize as the client sent it. ``told`` is the flavor that a zone parent has described."""
 
     arguments: Mapping[str, object]
     flavor_id: str
@@ -53,9 +53,9 @@ class _Wanted:
 
 
 def wanted(arguments: object, caller: RequestContext) -> _Wanted | None:
-    """Return the resize with these arguments; ``None`` if they are malformed.
+    """Return the resize with these arguments, or ``None`` if they are malformed.
 
-    The child then reports the error.
+    In this case, the child reports the error.
 
     Raises the errors of :func:`told_flavor`.
     """
@@ -68,18 +68,18 @@ def wanted(arguments: object, caller: RequestContext) -> _Wanted | None:
 
 
 def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor | None:
-    """Return the flavor that a zone parent describes beside a resize; ``None`` for other callers.
+    """Return the flavor that a zone parent sends with a resize, or ``None`` for other callers.
 
-    Raises :class:`Invalid` for a flavor that is unusable, missing, or not from a zone parent. A
-    flavor of this zone with the same id must not be used instead, because the parent's quota would
-    not count that flavor.
+    Raises :class:`Invalid` if the flavor is unusable, if a zone parent sends none, or if another
+    caller sends one. This zone's own flavor with the same id must not be used instead, because the
+    parent has counted the other flavor against its quota.
     """
     if told is None:
         if is_of_parent:
             raise Invalid("A resize of a zone parent must come with the new flavor's definition.")
         return None
     if not is_of_parent:
-        raise Invalid("The key zone is for requests of zone parents.")
+        raise Invalid("Only zone parents may send the key 'zone'.")
     try:
         flavor = _flavors(told)[FLAVOR]
     except (KeyError, msgspec.ValidationError, RecursionError) as error:
@@ -91,9 +91,9 @@ def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor |
 def begin(
     tx: Tx, server: ZoneServer, resize: _Wanted, caller: RequestContext, default: Limits
 ) -> ForwardedResize:
-    """Count the larger flavor, before the child is asked, and return what the child gets.
+    """Count the larger amounts against the quota. Return the resize to send to the child.
 
-    Raises :class:`Invalid` for a flavor that the project cannot use, and :class:`QuotaExceeded`.
+    Raises :class:`Invalid` if the project cannot use the flavor, and :class:`QuotaExceeded`.
     """
     flavor = resize.told
     if flavor is None:
@@ -103,19 +103,23 @@ def begin(
     before, during = zone_servers.begin_resize(
         tx, server, (flavor.vcpus, flavor.memory_mb), default
     )
-    # The child does not get the row id.
+    # The child must not get this zone's row id.
     plain = msgspec.to_builtins(replace(flavor, id=0))
     told = {**resize.arguments, ZONE: {FLAVOR: plain}}
     return ForwardedResize(msgspec.json.encode({RESIZE: told}), before, during)
 
 
 def end(tx: Tx, uuid: str, resize: ForwardedResize, now: datetime, *, is_accepted: bool) -> None:
-    """Count what the child's answer says: the larger flavor, or the flavor as before."""
+    """Count the larger amounts against the quota if the child has accepted the resize.
+
+    Otherwise, count the amounts from before the resize.
+    """
     row = remote.get(tx, uuid)
     if row is None:
         return
     counted = (row.vcpus, row.memory_mb)
     if is_accepted or counted == resize.during:
-        # The repair may have compared the amounts before the child had begun.
+        # Set the amounts also after an accepted resize, because a repair may have changed them
+        # before the child began.
         zone_servers.resize(tx, row, *(resize.during if is_accepted else resize.before))
     remote.look_soon(tx, uuid, now)

@@ -1,7 +1,7 @@
-"""Ask child zones for the hosts that they offer, all of them at once, with one deadline.
+"""Ask all child zones at once for hosts that they offer, with one deadline.
 
-Always true: if a child is dead, slow, looping or lying, the plan lacks the offers of this child,
-and no others. Each child is asked once, however many servers are wanted.
+Always true: if a child is dead, slow, looping or lying, the plan lacks only this child's offers.
+Each child is asked only once, however many servers are wanted.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ from innkeeper.systems.zones.merging import UnusableOffers
 LOG = structlog.get_logger("innkeeper.zones")
 SELECT = "/zones/select"
 OFFER_BYTES_MAX = 4096
-"""An entry through eight zones has less than 2500 characters."""
+"""The maximum size of an offer in bytes. An entry through eight zones has less than 2500
+characters."""
 MARGIN = 0.8
-"""The share of the remaining time that a child gets for its own children."""
+"""A child gets this share of the remaining time for its own children."""
 REFUSALS = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT})
-"""Statuses of a child that cannot serve the request. The child does not count as missing."""
+"""Statuses with which a child answers that it cannot serve the request. Such a child does not count
+as missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectQuestion:
-    """What children are asked: the body, the headers with the microversion, and the caller."""
+    """A question to children. ``headers`` have the microversion of the body."""
 
     body: Mapping[str, object]
     headers: Mapping[str, str]
@@ -47,10 +49,10 @@ class SelectQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ChildOffers:
-    """What one child offered.
+    """The answer of one child.
 
-    ``is_partial`` says that a zone below the child did not answer. A child ``is_refusing`` a
-    request that it cannot serve, for example because it lacks the availability zone.
+    With ``is_partial``, a zone below the child did not answer. With ``is_refusing``, the child
+    cannot serve the request, for example because it lacks the availability zone.
     """
 
     offers: Sequence[PlacedOffer] = ()
@@ -64,9 +66,9 @@ async def ask_all(
     question: SelectQuestion,
     note_late: Callable[[KnownChild], None],
 ) -> tuple[list[ChildOffers], list[str]]:
-    """Ask children for offers. Return the offers, and the names of children without answer.
+    """Ask children for offers. Return the answers, and the names of children that gave none.
 
-    ``note_late`` is called for each child that has used up the whole time.
+    ``note_late`` is called for each child that did not answer in time.
     """
     tree = question.tree
     wanted = [each for each in asked if each.zone.state.zone_id not in tree.visited]

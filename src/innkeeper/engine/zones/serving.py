@@ -2,9 +2,9 @@
 
 An entry is a sealed offer of a host for one server, which this zone or a child zone made.
 
-Always true: an entry for a host of this zone is claimed here, and an entry for a child goes to that
-child. A request that is repeated has the same outcome. A parent that may not write can undo a
-server only if the server was begun a short time ago.
+Always true: an entry for a host of this zone is claimed here. An entry for a host of a child is
+sent to that child. A repeated request has the same outcome. A parent that may no longer write can
+undo only servers that were begun a short time ago.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ from innkeeper.systems.zones import audit, parents, remote
 from innkeeper.systems.zones.sealing import NotOurs
 
 UNDONE_MAX = 100_000
-"""The maximum number of servers that a zone parent may name to undo, within the time for which this
-zone remembers unknown ids. A repair names a thousand in each of its rounds."""
+"""The maximum number of ids that a zone parent may ask this zone to undo, within the time for which
+this zone remembers unknown ids. A repair of the parent names at most a thousand ids in each round.
+"""
 TOO_MANY_UNDONE = "The zone parent has named too many servers to undo. Ask again later."
 RETRY_AFTER_S = 60
 
 
 @dataclass(frozen=True, slots=True)
 class PartBelow:
-    """The entries in a parent's request for one child zone, and the rows of their servers."""
+    """A parent's entries for one child zone, and the rows of the entries' servers."""
 
     child: KnownChild
     definitions: Definitions
@@ -58,7 +59,7 @@ class PartBelow:
 
 
 class ParentRequests:
-    """Serves zone parents."""
+    """Serves the requests of zone parents."""
 
     def __init__(self, tree: ZoneTree, booter: TreeBooter) -> None:
         self._tree = tree
@@ -69,8 +70,8 @@ class ParentRequests:
     async def build(self, boot: TreeBoot, entries: Sequence[EntryToBuild]) -> dict[str, str]:
         """Build the servers of a parent's entries. Return the outcome for each server's id.
 
-        The transaction of the first write accepts the id of the parent's request. Raises
-        :class:`Unauthenticated` if the id was accepted before.
+        The first write also accepts the id of the parent's request. Raises :class:`Unauthenticated`
+        if the id was accepted earlier.
         """
         own, below = self._opened(boot.request, entries)
         return await self.build_opened(boot, [each.server_id for each in entries], own, below)
@@ -82,7 +83,7 @@ class ParentRequests:
         own: Sequence[EntryBoot],
         below: Mapping[str, Sequence[EntryToBuild]],
     ) -> dict[str, str]:
-        """Build the servers of entries: ``own`` for hosts of this zone, ``below`` for children.
+        """Build the servers of opened entries: ``own`` in this zone, ``below`` in children.
 
         Return the outcome for each id. Raises the errors of :meth:`build`.
         """
@@ -92,7 +93,8 @@ class ParentRequests:
         if not parts:
             return outcomes | await self._build_own(boot.request, own, admit)
 
-        # All parts share one commit: a second commit would double the time of a small request.
+        # All parts share one commit, because a second commit would double the time of a small
+        # request.
         def begin(tx: Tx) -> tuple[set[str], list[set[str]]]:
             closed = admit(tx, False)
             return closed, [self._begin(tx, boot.request, each, closed) for each in parts]
@@ -101,11 +103,11 @@ class ParentRequests:
         try:
             written = await self._tree.unless_removed([each.child for each in parts], writing)
         except QuotaExceeded:
-            # The id of the request is accepted anyway, so that a late copy builds nothing.
+            # Accept the id of the request all the same, so that a late copy builds nothing.
             await self._parts.engine.write(lambda tx: admit(tx, False))
             return outcomes
         if written is None:
-            # The entries of the removed child are stale. All others are usable.
+            # The entries of the removed child are stale now. Build all others.
             return await self.build_opened(boot, ids, own, below)
         closed, begun = written
         builds = [self._build_below(boot, *each) for each in zip(parts, begun, strict=True)]
@@ -119,7 +121,7 @@ class ParentRequests:
     async def _parts_below(
         self, boot: TreeBoot, below: Mapping[str, Sequence[EntryToBuild]]
     ) -> list[PartBelow]:
-        """Return the usable entries for child zones, with a row for each."""
+        """Return the usable entries for child zones, with a row for each server."""
         made, now = boot.request.definitions, self._parts.clock()
         if not below or made is None or self._tree.hops_left(boot.hop) <= 0:
             return []
@@ -130,7 +132,8 @@ class ParentRequests:
                 made,
                 entries,
                 [
-                    # The zone that got the request from the user decides whether the batch stays.
+                    # The minimum is 0 here, because the zone that got the user's request decides
+                    # about the batch.
                     building.begun(
                         ServerId(each.server_id),
                         children[uuid],
@@ -149,7 +152,7 @@ class ParentRequests:
     def _opened(
         self, request: BootRequest, entries: Sequence[EntryToBuild]
     ) -> tuple[list[EntryBoot], dict[str, list[EntryToBuild]]]:
-        """Return the usable entries: those for hosts of this zone, and those for each child."""
+        """Open the entries. Return those for hosts of this zone, and those for each child."""
         scope = plan_entries.scope_of(request)
         own: list[EntryBoot] = []
         below: dict[str, list[EntryToBuild]] = {}
@@ -169,7 +172,7 @@ class ParentRequests:
         self, request: BootRequest, entries: Sequence[EntryBoot], admit: Admit
     ) -> dict[str, str]:
         if not entries:
-            # A request without a usable entry is accepted once, too.
+            # A request without usable entries is also accepted only once.
             await self._parts.engine.write(lambda tx: admit(tx, False))
             return {}
         wanted = msgspec.structs.replace(request, entries=tuple(entries))
@@ -179,14 +182,14 @@ class ParentRequests:
         if again:
             alive = await self._parts.engine.read(lambda tx: servers.alive(tx, again))
             here = {each.uuid for each in alive}
-            # A server that is deleted by now is not built again.
+            # A server that was deleted since is not built again.
             outcomes |= {e: Outcome.STALE for e in again if e not in here}
         return outcomes
 
     async def _build_below(
         self, boot: TreeBoot, part: PartBelow, begun: Collection[str]
     ) -> dict[str, str]:
-        """Let a child build those servers whose rows were written."""
+        """Let a child build the servers ``begun``, whose rows were written."""
         parts = self._parts
         tree = self._tree.below(boot.hop, parts.zoning.zone_request_timeout_s)
         wanted = [each for each in part.entries if each.server_id in begun]
@@ -197,14 +200,14 @@ class ParentRequests:
         return outcomes
 
     async def record(self, outcomes: Mapping[str, str]) -> None:
-        """Record what became of servers that a child was asked for."""
+        """Record the outcomes of servers that a child was asked to build."""
         parts = self._parts
         stale = [each for each, outcome in outcomes.items() if outcome == Outcome.STALE]
         built = [each for each, outcome in outcomes.items() if outcome == Outcome.BUILT]
         if stale:
             await parts.engine.write(partial(zone_servers.forget, uuids=stale), len(stale))
         if built:
-            # Without the record, the repair finds that the child has the servers.
+            # If this write is lost, the repair finds that the child has the servers.
             known = remote.BuiltBelow(built, parts.clock())
             parts.engine.write_later(remote.settle_together, known, len(built))
 
@@ -219,7 +222,7 @@ class ParentRequests:
         found = remote.by_uuids(tx, ids)
         wanted = request.project_id, part.child.zone.id
         known = {str(each.uuid) for each in found if (each.project_id, each.child_id) == wanted}
-        # A parent must not touch the row of another server by naming its id.
+        # A parent must not change another server's row by naming this server's id.
         taken = {each.uuid for each in found} - known
         closed = {*remote.forbidden(tx, ids), *taken, *zone_servers.ever_here(tx, ids)}
         fresh = [each for each in rows if each.uuid not in known and each.uuid not in closed]
@@ -235,8 +238,8 @@ class ParentRequests:
     ) -> list[str]:
         """Undo these servers of a parent. Return the ids that are certainly gone.
 
-        A server that waits for its agent to delete it is not gone yet. The parent asks again.
-        Raises :class:`TooManyAttempts` if the parent names far too many.
+        A server that its agent has not deleted yet is not gone, so the parent must ask again.
+        Raises :class:`TooManyAttempts` if the parent has named too many ids.
         """
         if not self._undone.take(parent.id, len(ids), now):
             raise TooManyAttempts(TOO_MANY_UNDONE, retry_after_s=RETRY_AFTER_S)
@@ -261,11 +264,11 @@ class ParentRequests:
         return [each for each in ids if each not in waiting]
 
     async def existing(self, parent: ZoneParent, ids: Sequence[str]) -> list[HeldServer]:
-        """Of a parent's servers with these ids, return those in this zone or in a zone below."""
+        """Return the servers of a parent with these ids, in this zone and the zones below."""
         return await self._parts.engine.read(lambda tx: zone_servers.held(tx, parent.prefix, ids))
 
     async def page(self, parent: ZoneParent, after: str | None, limit: int) -> list[HeldServer]:
-        """Return the next servers of a parent that are here or below, ordered by id."""
+        """Return the next servers of a parent, in this zone and the zones below, ordered by id."""
         return await self._parts.engine.read(
             lambda tx: zone_servers.held_page(tx, parent.prefix, after, limit)
         )
@@ -274,9 +277,9 @@ class ParentRequests:
 def _of_parent(
     tx: Tx, parent: ZoneParent, ids: Sequence[str], now: datetime
 ) -> tuple[list[ServerId], list[str], set[str]]:
-    """Return a parent's servers among ``ids``: to undo here, to undo below, and to keep.
+    """Return a parent's servers of ``ids`` in three lists: to undo here, to undo below, to keep.
 
-    If the parent may not write any more, the servers of its decided boots stay.
+    If the parent may no longer write, the servers of its decided boots are kept.
     """
     own = servers.alive(tx, [ServerId(each) for each in ids])
     below = remote.by_uuids(tx, ids)
@@ -295,10 +298,11 @@ def _of_parent(
 def _admit(
     boot: TreeBoot, ids: Sequence[str], own: Collection[str], tx: Tx, is_repeat: bool
 ) -> set[str]:
-    """Accept the id of a parent's request, and return those of its servers that must not be built.
+    """Accept the id of a parent's request. Return the ids of its servers that must not be built.
 
-    Such a server has an id that is taken, or is in a zone below although ``own`` requests it here.
-    The server group of the request is stored, so that servers here and below can join it.
+    The id of such a server is already used, or the server is in a zone below although it is in
+    ``own``. The server group of the request is stored, so that servers in this zone and below can
+    join it.
     """
     request, hop = boot.request, boot.hop
     assert hop is not None, "only zone parents have servers of entries built"
@@ -310,7 +314,7 @@ def _admit(
 
 
 def own_entry(entry: EntryToBuild, place: Destination, expires_at: datetime) -> EntryBoot:
-    """Return an entry for a host of this zone, as it is booted."""
+    """Return an entry in the form in which the engine boots it on a host of this zone."""
     return EntryBoot(
         server_id=ServerId(entry.server_id),
         name=entry.name,
@@ -324,11 +328,11 @@ def own_entry(entry: EntryToBuild, place: Destination, expires_at: datetime) -> 
 
 
 def _outcome(server_id: str, answer: Booted | BaseException) -> str:
-    """Return the outcome of an entry for a host of this zone. Unexpected errors are raised."""
+    """Return the outcome of an entry for a host of this zone. Raise unexpected errors."""
     if isinstance(answer, Booted):
         return Outcome.BUILT
     if isinstance(answer, EntryUsed) and answer.server_id == server_id:
-        # The parent repeats a request whose answer it did not get.
+        # The parent repeats a request, because it did not get the answer.
         return Outcome.BUILT
     if isinstance(answer, Unavailable) or not isinstance(answer, Refusal):
         raise answer

@@ -1,4 +1,4 @@
-"""The tree of zones below this one, as one process reaches it.
+"""One process's access to the tree of zones below this zone.
 
 Always true: this zone works as before if no child answers.
 """
@@ -42,7 +42,7 @@ Written = TypeVar("Written")
 
 @dataclass(frozen=True, slots=True)
 class ZoneParts:
-    """What a tree is made of. ``zone_id`` is the random id of this zone itself."""
+    """The parts of a tree. ``zone_id`` is the random id of this zone itself."""
 
     engine: Engine
     client: ZoneClient
@@ -56,7 +56,10 @@ class ZoneParts:
 
 @dataclass(frozen=True, slots=True)
 class OwnPlan:
-    """The offers of this zone, how many servers the quota allows, and the definitions."""
+    """The plan of this zone alone.
+
+    ``count`` is the number of servers that the quota allows.
+    """
 
     offers: Sequence[PlacedOffer]
     count: int
@@ -66,8 +69,8 @@ class OwnPlan:
 class ZoneTree:
     """The child zones of this zone.
 
-    ``has_hosts`` says whether this zone had hosts of its own when this was last looked at. If a
-    child was removed during a request, it is also true until the next plan looks again.
+    ``has_hosts`` tells whether this zone had hosts of its own at the last look. If a child was
+    removed during a request, ``has_hosts`` is also true until the next plan.
     """
 
     def __init__(self, parts: ZoneParts) -> None:
@@ -78,19 +81,19 @@ class ZoneTree:
 
     @property
     def routes(self) -> bool:
-        """Whether boots consider child zones, and requests for servers go to their child zones."""
+        """Whether this zone boots servers in child zones, and forwards requests for them."""
         return self.parts.zoning.enable_zone_routing
 
     def hops_left(self, hop: Hop | None) -> int:
-        """Return the number of hops that a request may still make: from a zone to a child zone."""
+        """Return the number of hops from a zone to a child that a request may still make."""
         if not self.routes:
             return 0
-        # A parent must not make this zone ask deeper than its own setting, or seal longer entries.
+        # A parent must not make this zone ask more levels than its own setting allows.
         most = self.parts.zoning.zone_hops_max
         return most if hop is None else min(hop.tree.hops_left, most)
 
     def below(self, hop: Hop | None, timeout_s: float) -> TreeRequest:
-        """Return the facts of a request that goes down from here."""
+        """Return the facts that child zones need about a request."""
         parts = self.parts
         own = tree_of(parts.zoning, parts.zone_id, parts.ids, timeout_s)
         if hop is None:
@@ -104,7 +107,10 @@ class ZoneTree:
         )
 
     async def contact(self, api_url: str, username: str, password: str) -> Reached:
-        """Contact a child that is not known yet, or has changed. Raises :class:`ZoneSilent`."""
+        """Contact a child with an address and login that are not stored yet.
+
+        Raises :class:`ZoneSilent`.
+        """
         parts = self.parts
         moment = parts.clock()
         zone = ChildZone(0, "", "", api_url, username, 0.0, 1.0, True, False, moment, moment)
@@ -116,28 +122,28 @@ class ZoneTree:
         finally:
             await parts.client.forget(zone)
         if reached.zone_id == parts.zone_id:
-            raise ZoneSilent("it is this zone itself", may_have_arrived=True)
+            raise ZoneSilent("the address is that of this zone itself", may_have_arrived=True)
         return reached
 
     async def asked(self, hop: Hop | None) -> list[KnownChild]:
-        """Return the children that plans ask."""
+        """Return the children that a plan may ask."""
         if self.hops_left(hop) <= 0:
             return []
         found = await self.eligible_children()
         return [each for each in found.values() if not self.children.is_late(each.zone)]
 
     async def eligible_children(self) -> dict[str, KnownChild]:
-        """Return the children that may get servers now, by id. Entries may name other children."""
+        """Return the children that may get new servers now, by id."""
         every = await self.children.every()
         return {each.zone.uuid: each for each in every if each.zone.takes_servers}
 
     async def unless_removed(
         self, asked: Collection[KnownChild], written: Awaitable[Written]
     ) -> Written | None:
-        """Return the result of ``written``; ``None`` if a child was removed meanwhile.
+        """Return the result of ``written``, or ``None`` if a child was removed meanwhile.
 
-        Raises :class:`AlreadyExists` if a server is known already. The database reports a removed
-        child in the same way, so the children are read again.
+        Raises :class:`AlreadyExists` if a server is known already. A removed child causes the same
+        error, so the children are read again to distinguish the two.
         """
         try:
             return await written
@@ -149,10 +155,10 @@ class ZoneTree:
             return None
 
     async def only_child(self, boot: TreeBoot) -> KnownChild | None:
-        """Return the only child that may have hosts for a request; ``None`` if a plan is needed.
+        """Return the only child that may have hosts for a request, or ``None`` if a plan is needed.
 
-        May be false: that this zone has no hosts. The transaction that begins the request checks
-        it.
+        May be false: that this zone has no hosts of its own. This is checked again in the
+        transaction that begins the request.
         """
         request, hop = boot.request, boot.hop
         names_place = request.availability_zone is not None or request.forced_host is not None
@@ -165,7 +171,7 @@ class ZoneTree:
         return found[0]
 
     async def missed(self, hop: Hop | None) -> list[KnownChild]:
-        """Return the children that plans lack, because they do not answer."""
+        """Return the children that plans leave out because they do not answer."""
         if self.hops_left(hop) <= 0:
             return []
         return [
@@ -175,7 +181,7 @@ class ZoneTree:
         ]
 
     async def reach_of(self, request: BootRequest) -> Reach:
-        """Return which children a plan for a request asks."""
+        """Return the zones that a plan for a request may use."""
         if not request.is_across_zones:
             return reach.THIS_ZONE
         if not request.hints and request.forced_host is None:
@@ -183,7 +189,10 @@ class ZoneTree:
         return await self.parts.engine.read(lambda tx: reach.of(tx, request))
 
     async def definitions_of(self, boot: TreeBoot) -> Definitions:
-        """Return the objects that a request names. Raises :class:`Invalid` for an unknown one."""
+        """Return the objects that a request names.
+
+        Raises :class:`Invalid` for an unknown object.
+        """
         request = boot.request
         if boot.definitions is not None:
             return boot.definitions
@@ -192,7 +201,7 @@ class ZoneTree:
         return await self.parts.engine.read(lambda tx: definitions.of(tx, request))
 
     async def planned_definitions_of(self, boot: TreeBoot) -> Definitions:
-        """Return what :meth:`definitions_of` returns, for a request that was planned just now."""
+        """Return the same as :meth:`definitions_of`, for a request that has just been planned."""
         if boot.definitions is None and (found := self._remembered.get(boot.request)) is not None:
             return found
         return await self.definitions_of(boot)
@@ -200,8 +209,8 @@ class ZoneTree:
     async def plan(self, boot: TreeBoot, but: Collection[str] = ()) -> TreePlan:
         """Return the best offers of this zone and the zones below it, best first.
 
-        The children with the ids ``but`` are not asked. Raises the errors of a plan in this zone.
-        If a child knows the requested place and this zone does not, that is no error.
+        The children with the ids ``but`` are not asked. Raises the errors of a plan in this zone. A
+        place that only a child knows is not an error.
         """
         tree = self.below(boot.hop, self.parts.zoning.zone_select_timeout_s)
         within = await self.reach_of(boot.request)
@@ -210,8 +219,7 @@ class ZoneTree:
             each for each in every if each.zone.uuid not in but and within.includes(each.zone.id)
         ]
         if within.is_near_servers and not all(within.includes(each.zone.id) for each in every):
-            # A zone that is not asked may know the place. So the place is no error, but has no
-            # host.
+            # A zone that is not asked may know the place. So an unknown place is not an error.
             request = msgspec.structs.replace(boot.request, may_be_elsewhere=True)
             boot = replace(boot, request=request)
         missed = [
@@ -238,7 +246,7 @@ class ZoneTree:
                 raise own
             own = await self._count_allowed(boot, tree)
         if known not in (None, own.definitions):
-            # The definitions were changed meanwhile, so the offers of the children are outdated.
+            # The definitions have changed since, so the offers of the children are outdated.
             return await self.plan(replace(boot, definitions=own.definitions), but)
         below = [each.offers for each in offered]
         merge = merging.together if within.stay_together else merging.merged
@@ -249,7 +257,7 @@ class ZoneTree:
 
     def _note_late(self, tree: TreeRequest) -> Callable[[KnownChild], None]:
         zoning = self.parts.zoning
-        # A parent that allows almost no time must not make a child late for others.
+        # If a zone parent allowed little time, the child must not count as late for other requests.
         had_time = tree.time_left_ms >= LATE_SHARE * zoning.zone_select_timeout_s * 1000
 
         def note(child: KnownChild) -> None:
@@ -271,13 +279,13 @@ class ZoneTree:
 
         made, found, self.has_hosts = await engine.plan(plan, request.now)
         if request.definitions is None:
-            # The definitions of a zone parent come with each request.
+            # Definitions of a zone parent are not remembered, because they come with each request.
             self._remembered.note(request, found)
         offers = sealing.planned_offers(made.servers, self.parts.sealer, tree.request_id)
         return OwnPlan(offers, made.count_allowed, found)
 
     async def _count_allowed(self, boot: TreeBoot, tree: TreeRequest) -> OwnPlan:
-        """Return how many servers the quota allows, for a place that only a child knows."""
+        """Return a plan without offers, with the number of servers that the quota allows."""
         request = msgspec.structs.replace(boot.request, may_be_elsewhere=True)
         own = await self._own(replace(boot, request=request), tree)
         return replace(own, offers=())

@@ -1,4 +1,4 @@
-"""A request for servers, in the form in which zones send it to their child zones."""
+"""Requests for servers, and the bodies of the requests that child zones get for them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.zone_tree import Hop
 
 ZONE = "zone"
-"""The key of the data that zones add to the user's body."""
+"""The key under which zones add data to the user's body."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeBoot:
     """A request for servers.
 
-    ``raw_body`` is the body that the user sent; it was checked. ``headers`` name the body's
-    microversion. ``caller`` is the user as this zone knows the user. ``definitions`` has the
-    objects that the request names, if they were read already.
+    ``raw_body`` is the checked body that the user sent. ``headers`` name the body's microversion.
+    ``caller`` has the ids of the user and project in this zone. If the objects that the request
+    names were already read, ``definitions`` has them.
     """
 
     request: BootRequest
@@ -33,7 +33,7 @@ class TreeBoot:
 
     @property
     def hop(self) -> Hop | None:
-        """The hop token of a request from a zone parent."""
+        """The hop of a request from a zone parent, or ``None`` for other requests."""
         return self.caller.hop
 
     def caller_below(self) -> RequestContext:
@@ -72,7 +72,7 @@ class TreeBoot:
     def _body_below(
         self, counts: Mapping[str, object], told: Mapping[str, object]
     ) -> dict[str, object]:
-        # Most zones have no zones below, so the body is decoded only here.
+        # The body is decoded only here, because most zones have no child zones.
         body = msgspec.json.decode(self.raw_body)
         server = body["server"]
         assert isinstance(server, Mapping), "the body was checked"
@@ -84,7 +84,7 @@ class TreeBoot:
 def caller_below(context: RequestContext) -> RequestContext:
     """Return the caller of a request, in the form that children get.
 
-    The ids keep the prefix that a zone parent's projects and users have here. A child adds its own
-    prefix, so projects of two zone parents stay apart below, too.
+    If the projects and users of a zone parent have a prefix here, their ids keep it. A child adds
+    its own prefix, so projects of two zone parents stay apart in the child, too.
     """
     return replace(context, hop=None)

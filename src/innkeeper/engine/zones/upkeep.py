@@ -1,6 +1,6 @@
-"""The periodic work of a zone for the zones below it, as its worker threads call it.
+"""The periodic work for the zones below this zone, in functions for worker threads.
 
-Always true: each call makes its own event loop and connections, and closes them at its end.
+Always true: each call opens its own event loop and connections, and closes them at its end.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from innkeeper.systems.zones import children
 
 Work = Callable[[Neighbours], Awaitable[int]]
 ChildMeasures = tuple[bool, int, int]
-"""Whether a child is active, its servers, and its failures."""
+"""Whether a child is active, its number of servers, and its number of failed polls."""
 
 
 class ZoneUpkeep:
-    """Polls child zones, and repairs, in one process."""
+    """Polls child zones and repairs servers' records, in one process."""
 
     def __init__(self, neighbours: Neighbours) -> None:
         self._neighbours = neighbours
@@ -34,7 +34,7 @@ class ZoneUpkeep:
         return asyncio.run(self._run(self._poll))
 
     def repair(self) -> int:
-        """Repair, if it is this process's turn. Return the number of repaired servers."""
+        """Repair records, if it is this process's turn. Return the number of repaired servers."""
         return asyncio.run(self._run(lambda all_: self._repairer.work(all_.tree, all_.booter)))
 
     async def _run(self, work: Work) -> int:
@@ -55,12 +55,12 @@ def _measure(tx: Tx) -> None:
 
 
 def measured(known: Iterable[ChildZone], counts: Mapping[int, int]) -> dict[str, ChildMeasures]:
-    """Return what the gauges show of child zones, by name.
+    """Return the values of the child zones' gauges, by the zone's name.
 
     ``counts`` has the number of servers, by the row id of the child.
 
-    A disabled child has no failures: it is not polled, and should raise no alert. Names may repeat.
-    For children with the same name, the worst state is shown, with the sum of their servers.
+    A disabled child has no failures, because it is not polled and should raise no alert. If several
+    children have the same name, their worst state is shown, with the sum of their servers.
     """
     found: dict[str, ChildMeasures] = {}
     for each in known:

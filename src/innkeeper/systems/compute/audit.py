@@ -17,20 +17,20 @@ _invariant = partial(Invariant, ROOM)
 UNBACKED_SERVER = _invariant(
     "unbacked-server",
     "a server on a host has allocations there",
-    "Replace the server's allocations with the amounts of its flavor, or delete the server.",
-    "claims the amounts of the server's flavor on its host, if the host has enough free capacity",
+    "Restore the server's allocations with the amounts of its flavor, or delete the server.",
+    "claims the amounts of its flavor on its host, if the host has enough free capacity",
 )
 HELD_ELSEWHERE = _invariant(
     "held-elsewhere",
     "a server has no allocations on other hosts",
-    "Find out where the server runs, and replace its allocations with the amounts that it uses "
-    "there.",
+    "Find out where the server runs, and replace its allocations with the amounts that it uses on "
+    "that host.",
 )
 HELD_BY_HOMELESS = _invariant(
     "held-by-homeless",
     "a server without a host has no allocations",
-    "Make sure that the server is on no host, and delete the server's allocations.",
-    "releases the allocations, if the server is shelved or failed and no order or move is pending",
+    "Make sure that the server is on no host, and delete its allocations.",
+    "releases the allocations, if the server is shelved or failed and has no pending order or move",
 )
 HELD_BY_DELETED = _invariant(
     "held-by-deleted",
@@ -63,12 +63,12 @@ IDLE_DELETE = _invariant(
 )
 MISNAMED_HOST = _invariant(
     "misnamed-host",
-    "the row of a server names the provider of its host",
-    "Find out where the server runs, and evacuate or delete it.",
+    "the row of a server refers to the provider of the server's host",
+    "Find out where the server runs, and evacuate or delete the server.",
 )
 POOL_HOST = _invariant(
     "pool-host",
-    "the provider of a host can hold servers",
+    "no host is on a provider that cannot hold servers, such as a pool",
     "Restart the host's agent. If the provider is a pool, delete the host's compute service.",
 )
 TWO_ZONES = _invariant(
@@ -78,8 +78,8 @@ TWO_ZONES = _invariant(
 )
 WRONG_ZONE = _invariant(
     "wrong-zone",
-    "a host is in the zone that its aggregates name, or else in the zone that its agent reports",
-    "Remove the host from an aggregate and add it again.",
+    "a host is in its aggregates' availability zone, or else in the zone that its agent reports",
+    "Remove the host from an aggregate and add the host again.",
     "moves the host to the right availability zone",
 )
 STRAY_MEMBER = _invariant(
@@ -91,30 +91,29 @@ STRAY_MEMBER = _invariant(
 UNKNOWN_SERVER = _invariant(
     "unknown-server",
     "every server that an agent finds on its host is in the database",
-    "Disable the host, because other servers may be placed on the capacity that this server uses. "
-    "Find out whose server it is. If it has no owner, destroy it on the host and restart the "
-    "agent.",
+    "Disable the host, because the server uses capacity that other servers may get. Find out who "
+    "owns the server. If it has no owner, destroy it on the host and restart the agent.",
 )
 LOST_SERVER = _invariant(
     "lost-server",
-    "an agent finds all servers of its host that are in the database",
+    "an agent finds every server that is on its host in the database",
     "Restore the server's disks and restart the agent, or delete the server.",
 )
 LOST_REPORT = _invariant(
     "lost-report",
     "a host has the inventories and traits that its agent reported",
-    "Restart the agent. If the inventories or traits were removed on purpose, change the agent's "
+    "Restart the agent. If an inventory or trait was removed on purpose, change the agent's "
     "configuration instead.",
 )
 MISDIRECTED_ORDER = _invariant(
     "misdirected-order",
     "pending orders are assigned to the agent of their host",
-    "Restart the host's agent, which then takes over the orders.",
+    "Restart the host's agent. It then takes over the orders.",
     "assigns the orders to that agent",
 )
 ORDER_OF_NOBODY = _invariant(
     "order-of-nobody",
-    "pending orders are for servers that exist",
+    "the server of a pending order exists",
     "There is no manual repair.",
     "ends the order, so that no agent gets it",
 )

@@ -38,14 +38,14 @@ IN_BOTH = Invariant(
 OVERLAP = Invariant(
     ROOM,
     "overlapping-holds",
-    "leases never hold more than the capacity of a host",
+    "leases never hold more of a host than the host has",
     "End one of the leases that hold the host at that time.",
 )
 FOREIGN_LODGER = Invariant(
     ROOM,
     "foreign-lodger",
-    "a server on a host of the freepool names the reservation of the host, or is preemptible "
-    "while no reservation has the host or its slots",
+    "a server on a host of the freepool belongs to the reservation that has the host, or slots on "
+    "the host; if there is no such reservation, the server is preemptible",
     "Move the server to another host, or delete it.",
 )
 INVARIANTS = (WRONG_LEASING, IN_BOTH, OVERLAP, FOREIGN_LODGER, *audit_parts.INVARIANTS)

@@ -34,24 +34,25 @@ WRONG_MEMBERS = Invariant(
 WRONG_SLOTS = Invariant(
     ROOM,
     "wrong-slots",
-    "the number of a reservation's slots on a host is the same in Placement and in the hold",
+    "a reservation has as many slots on a host in Placement as in the lease",
     "Correct the inventory of the slots' resource class.",
     "writes the inventory again. Slots that servers use are not removed",
 )
 MISSING_PARTS = Invariant(
     ROOM,
     "wrong-lease-parts",
-    "an active reservation has its aggregate, and for slots a flavor and a group. An ended "
-    "reservation has none of these",
-    "Delete the lease and create it again. If it has ended, delete the aggregate, flavor or group.",
+    "an active reservation has an aggregate, and for slots also a flavor and a server group; an "
+    "ended reservation has none of them",
+    "Delete the lease and create it again. If the lease has ended, delete the aggregate, flavor or "
+    "group.",
     "creates a lost flavor or server group again",
 )
 UNFINISHED = Invariant(
     ROOM,
     "unfinished-lease",
-    "the start or end of a lease is done only when all hosts were handed over or returned",
+    "an event of a lease is done only after all hosts were handed over or returned",
     "Set the state of the event to 'begun' in the database.",
-    "begins the event again, so that the service completes it",
+    "begins the event again, so that the service completes the event",
 )
 WRONG_CHILD = Invariant(
     ROOM,

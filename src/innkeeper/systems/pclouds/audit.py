@@ -33,14 +33,14 @@ WRONG_DEDICATION = Invariant(
 STRAY_HOST = Invariant(
     ROOM,
     "stray-host",
-    "a host flavor or pcloud and its aggregate have the same hosts, also in Placement",
+    "the aggregate of a host flavor or pcloud has exactly the hosts that belong to it",
     "Compare the aggregate with the hosts of the host flavor or pcloud.",
     "adds the host to the aggregate, or removes the host",
 )
 ORPHAN = Invariant(
     ROOM,
     "orphaned-aggregate",
-    "an aggregate of this kind belongs to an existing host flavor or pcloud",
+    "the host flavor or pcloud of an aggregate exists",
     "Restore the database from a backup, or remove the aggregate's row.",
 )
 FOREIGN_SERVER = Invariant(
@@ -52,7 +52,7 @@ FOREIGN_SERVER = Invariant(
 WRONG_RATIO = Invariant(
     ROOM,
     "wrong-ratio",
-    "a host has the allocation ratios of its pcloud, or its own ratios if it is in no pcloud",
+    "a host in a pcloud has the allocation ratios of the pcloud; other hosts have their own",
     "Write the inventory again.",
     "applies the right ratios",
 )

@@ -18,15 +18,15 @@ OVER_CAPACITY = Invariant(
 NO_INVENTORY = Invariant(
     ROOM,
     "no-inventory",
-    "every allocation has an inventory of its class on its provider",
+    "the provider of an allocation has an inventory of the same resource class",
     "Restore the inventory, or delete the allocations if the consumer no longer exists.",
 )
 NO_CONSUMER = Invariant(
     ROOM,
     "no-consumer",
-    "every allocation belongs to an existing consumer",
-    "Delete the allocations if their owner is unknown.",
-    "creates the consumer in the project of its server or migration, if either exists",
+    "the consumer of an allocation exists",
+    "Delete the allocations if nobody knows their owner.",
+    "creates the consumer, in the project of the server or migration with this id, if any",
 )
 IDLE_CONSUMER = Invariant(
     ROOM,
@@ -39,7 +39,7 @@ EMPTY_ALLOCATION = Invariant(
     ROOM,
     "empty-allocation",
     "an allocation is at least one unit",
-    "Replace the consumer's allocations with the amounts that it really uses.",
+    "Replace the consumer's allocations with the amounts that the consumer really uses.",
 )
 STRANGE_INVENTORY = Invariant(
     ROOM,
@@ -57,7 +57,7 @@ WRONG_ROOT = Invariant(
 CIRCLE = Invariant(
     ROOM,
     "circle",
-    "parents do not form a cycle",
+    "the parents of providers do not form a cycle",
     "Remove the parent of one provider in the cycle, in the database.",
 )
 UNTOLD = Invariant(

@@ -22,7 +22,7 @@ _FROM_BACKUP = "The pod tables were edited by hand. Restore them from a backup."
 _BY_HAND = "End the binding by hand. The next request of the project then chooses a pod."
 ONE_ACTIVE = _invariant(
     "two-active-bindings",
-    "a project and group has at most one active binding in an availability zone",
+    "for a project, group and availability zone, there is at most one active binding",
     _BY_HAND,
 )
 KEYS = _invariant(
@@ -32,12 +32,12 @@ KEYS = _invariant(
 )
 OVERLAP = _invariant(
     "overlapping-bindings",
-    "bindings of a project and group in an availability zone do not overlap",
+    "the bindings for a project, group and availability zone do not overlap in time",
     _FROM_BACKUP,
 )
 GAP = _invariant(
     "gap-between-bindings",
-    "a binding that moved ends at the time when the next binding starts",
+    "a binding that moved to another pod ends when the next binding starts",
     _FROM_BACKUP,
 )
 NO_POD = _invariant("binding-without-pod", "the pod of an active binding exists", _BY_HAND)
@@ -48,7 +48,7 @@ LOST_ROUTING = _invariant(
 )
 UNDECIDED = _invariant(
     "undecided-create",
-    "within an hour, the service knows if a pod has made a requested server or volume",
+    "within an hour, the service finds out if a pod has made a requested server or volume",
     "Check that the pod answers. The service then finds out if the pod has made the resource.",
 )
 INVARIANTS = (ONE_ACTIVE, KEYS, OVERLAP, GAP, NO_POD, LOST_ROUTING, UNDECIDED)

@@ -18,18 +18,19 @@ ORDERED = (VolumeStatus.CREATING, VolumeStatus.EXTENDING, VolumeStatus.DELETING)
 _invariant = partial(Invariant, ROOM)
 UNBACKED = _invariant(
     "unbacked-volume",
-    "a volume on a pool has exactly one allocation there, of the volume's size",
+    "a volume on a pool has one allocation on that pool, as large as the volume",
     "Replace the volume's allocations with its size on its pool, or delete the volume by force.",
 )
 HELD_BY_NONE = _invariant(
     "held-by-no-volume",
-    "every consumer of the type VOLUME is a volume",
-    "Delete the consumer's allocations with the Placement API, unless another service owns it.",
+    "every consumer of the type VOLUME is an existing volume",
+    "Delete the consumer's allocations through the Placement API, unless another service made "
+    "them.",
 )
 IDLE = _invariant(
     "idle-volume",
     "a volume that is being made, extended or deleted has a pending order",
-    "Reset the status of the volume to error, and delete it.",
+    "Reset the status of the volume to error, and delete the volume.",
 )
 OF_DELETED = _invariant(
     "attached-to-deleted",
@@ -39,13 +40,13 @@ OF_DELETED = _invariant(
 )
 CROWDED = _invariant(
     "crowded-volume",
-    "a volume is attached to several servers only if its type allowed this at the creation",
+    "a volume is attached to several servers only if it is a multiattach volume",
     "Detach the volume from all servers but one.",
 )
 NOT_OFFERED = _invariant(
     "not-offered",
-    "a volume that awaits a transfer has a transfer",
-    "Reset the status of the volume.",
+    "a volume in the status awaiting-transfer has a transfer",
+    "Reset the status of the volume to available.",
     "makes the volume available again",
 )
 UNATTACHED = _invariant(
@@ -56,7 +57,7 @@ UNATTACHED = _invariant(
 )
 WRONG_USAGE = _invariant(
     "wrong-volume-usage",
-    "the volume quota usage of a project and a type is the sum over the project's volumes",
+    "the volume quota usage of a project and a type is the sum over its volumes of this type",
     "Correct the project's volume quota usage in the database.",
     "computes the usage again from the project's volumes",
 )

@@ -373,7 +373,7 @@ def test_the_table_of_hosts_has_no_pool_even_if_the_store_calls_it_a_host(cloud:
     cloud.boot(cloud.request())
     assert "h5" not in cloud.table.index_by_name
     rules = [each.rule for each in cloud.read(lambda tx: list(compute_audit.findings(tx)))]
-    assert rules == ["the provider of a host can hold servers"]
+    assert rules == ["no host is on a provider that cannot hold servers, such as a pool"]
     cloud.write(lambda tx: set_hosting(tx, can_host=True))
 
 

@@ -32,7 +32,7 @@ async def version(call: Call) -> Answer:
 
 
 async def extensions(call: Call) -> Answer:
-    """List the API's extensions (always empty, because v2.1 has none)."""
+    """List the API's extensions (always empty)."""
     return Answer(200, {"extensions": []})
 
 

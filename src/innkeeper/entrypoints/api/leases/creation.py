@@ -27,7 +27,7 @@ KNOWN = frozenset({"frequency", "interval", "until", "count", "mode"})
 
 
 async def create(call: Call) -> Answer:
-    """Create a lease of hosts and of slots for servers, or a series of such leases."""
+    """Create a lease or a series of leases. A lease reserves hosts, and slots for servers."""
     chosen, body = options.take(call.body)
     project_id, ids = project_of(call), call.site.ids
     bodies.demand(body, bodies.NEEDED)

@@ -10,7 +10,7 @@ SHOWN_MAX = 36
 
 
 async def index(call: Call) -> Answer:
-    """List floating IPs. The list is empty, because this service has no networks."""
+    """List floating IPs (always empty, because networks are not managed here)."""
     return Answer(200, {"floatingips": []})
 
 
@@ -21,5 +21,5 @@ async def missing(call: Call) -> Answer:
 
 
 async def add(call: Call) -> Answer:
-    """Answer 400, because there are no networks."""
+    """Create a floating IP. Not supported: the answer is always 400."""
     raise Invalid("This service has no networks, so floating IPs cannot be reserved.")

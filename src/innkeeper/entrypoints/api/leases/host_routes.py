@@ -65,7 +65,7 @@ HOST_ROUTES = (
         "PUT",
         f"{_HOST}/allocation",
         allocations.swap,
-        Rule(f"{_RULE}:reallocate", ADMIN, "Replace a host in a lease with another host."),
+        Rule(f"{_RULE}:reallocate", ADMIN, "Replace a host in a lease by another host."),
         body=schemas.SWAP,
     ),
 )

@@ -31,7 +31,7 @@ async def show(call: Call) -> Answer:
 
 
 async def change(call: Call) -> Answer:
-    """Set some of a project's limits on leases. Null restores a default. Leases are kept."""
+    """Set some of a project's limits on leases; null restores a default. Existing leases stay."""
     project_id, wanted, context = _project(call), call.body["quota"], lease_context(call)
 
     def work(tx: Tx) -> None:

@@ -97,7 +97,7 @@ RESERVATION = Api(
         ROUTES,
         [
             Rule(ALL_PROJECTS, ADMIN, "List the leases of all projects."),
-            Rule(GIVE, ADMIN, "Give a lease to another project without its consent."),
+            Rule(GIVE, ADMIN, "Give a lease to another project without that project's consent."),
         ],
     ),
     fault_form=faults.form,

@@ -91,7 +91,7 @@ async def show_host(call: Call) -> Answer:
 
 
 async def add_host(call: Call) -> Answer:
-    """Add an empty, disabled host to a pool, and enable it."""
+    """Add an empty, disabled host to a pool, and enable the host."""
     flavor_id, hostname = call.params["host_flavor_id"], call.body["host"]["hostname"]
 
     def write(tx: Tx) -> PoolHost:
@@ -103,7 +103,7 @@ async def add_host(call: Call) -> Answer:
 
 
 async def update_host(call: Call) -> Answer:
-    """Start or end the maintenance of a host in a pool. A start needs a reason."""
+    """Start the maintenance of a host in a pool, with a reason, or end the maintenance."""
     flavor_id, hostname = call.params["host_flavor_id"], call.params["hostname"]
     reason, ctx = call.body["host"]["maintenance"], context(call)
 

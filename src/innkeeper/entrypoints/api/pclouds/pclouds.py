@@ -159,10 +159,7 @@ async def _of_project(
 
 
 async def actions(call: Call) -> Answer:
-    """List the actions on a pcloud, newest first.
-
-    An owner sees no actions from before it owned the pcloud.
-    """
+    """List the actions on a pcloud, newest first. Owners see no actions of earlier owners."""
     limit, marker = limit_of(call), call.last("marker")
     before = None if marker is None else int(marker)
     sees_all = call.allows(f"{PCLOUDS}:index:all_projects")

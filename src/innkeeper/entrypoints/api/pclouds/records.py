@@ -71,7 +71,7 @@ def _shown_period(period: BillingPeriod, start: datetime, stop: datetime) -> dic
 
 
 async def show_quota(call: Call) -> Answer:
-    """Show a project's quota of units, and its usage."""
+    """Show a project's quota of units, and how many units it uses."""
     project_id = call.params["project_id"]
     call.demand(f"{QUOTAS}:show", project_id=project_id)
     return await _quota(call, project_id)

@@ -201,8 +201,6 @@ PCLOUD_ROUTES = (*FLAVOR_ROUTES, *SET_ROUTES, *HOST_ROUTES, *RECORD_ROUTES)
 
 OTHER_RULES = (
     Rule(f"{PCLOUDS}:index:all_projects", ADMIN, "List the pclouds of all projects."),
-    Rule(
-        f"{PCLOUDS}:usage:all_projects", ADMIN, "Report the hours of whole hosts of all projects."
-    ),
+    Rule(f"{PCLOUDS}:usage:all_projects", ADMIN, "Report how long all projects had whole hosts."),
 )
 """Rules that only handlers check."""

@@ -81,7 +81,7 @@ async def create(call: Call) -> Answer:
 
 
 async def end(call: Call) -> Answer:
-    """End an active binding. The ended binding stays in the history."""
+    """End an active binding. The binding stays in the history."""
     clouds_of(call)
     uuid = call.params["binding_id"]
     await call.write(lambda tx: bindings.end(tx, uuid, now=call.now))

@@ -102,7 +102,7 @@ async def create(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Change a pod. If its address or login changes, the service first contacts the pod."""
+    """Change a pod. If the address or login changes, the service first contacts the pod."""
     clouds, body, uuid = clouds_of(call), call.body["pod"], call.params["pod_id"]
     values, password = _values(body), body.get("password")
     if values.get("az_name") == "":

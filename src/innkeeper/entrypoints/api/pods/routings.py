@@ -18,7 +18,7 @@ FILTERS = ("top_id", "bottom_id", "project_id", "resource_type")
 
 
 async def index(call: Call) -> Answer:
-    """List routings, newest first. A routing records in which pod a resource is."""
+    """List routings, newest first. A routing records in which pod a resource lives."""
     clouds_of(call)
     limit, marker = limit_of(call), call.last("marker")
     if marker is not None and not _is_number(marker):

@@ -118,7 +118,7 @@ def _one(tx: Tx, call: Call) -> tuple[Attachment, Volume]:
 
 
 async def create(call: Call) -> Answer:
-    """Reserve a volume for a server. If the body has a connector, also begin the attachment."""
+    """Reserve a volume for a server. If the body has a connector, connect the volume at once."""
     body = call.body["attachment"]
     connector = body.get("connector") or None
     mode = body.get("mode") or AttachMode.READ_WRITE
@@ -177,7 +177,7 @@ async def update(call: Call) -> Answer:
 
 
 async def act(call: Call) -> Answer:
-    """Complete an attachment, because the client has connected the volume."""
+    """Complete an attachment after the client has connected the volume."""
     if set(call.body) != {"os-complete"}:
         raise unknown_action(", ".join(call.body)[:100])
 
@@ -195,7 +195,7 @@ async def act(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Delete an attachment of a client. Returns the attachments that the volume still has."""
+    """Delete an attachment that a client created. Returns the volume's other attachments."""
 
     def work(tx: Tx) -> list[Attachment]:
         found, volume = _one(tx, call)

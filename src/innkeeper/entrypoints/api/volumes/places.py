@@ -38,7 +38,7 @@ def _name(pool: PoolFacts) -> str:
 
 
 async def pools(call: Call) -> Answer:
-    """List the pools for volumes. If the query asks for details, show the capacity of each pool."""
+    """List the pools for volumes, with their capacity if the query asks for it."""
     has_detail = calling.flag("detail", call.last("detail", "false"))
     wanted = call.last("volume_type")
     class_wanted = None
@@ -100,7 +100,7 @@ def _back_end_facts(pool: PoolFacts) -> dict[str, Any]:
 
 
 async def services(call: Call) -> Answer:
-    """List the volume services. There is one scheduler, and one volume service for each pool."""
+    """List the volume services: one scheduler, and one service for each pool."""
     binary, host = call.last("binary"), call.last("host")
     default = call.site.settings.scheduling.default_availability_zone
     shown = [
@@ -136,7 +136,7 @@ def _service(binary: str, host: str, zone: str, *, is_up: bool) -> dict[str, Any
 
 
 async def change_service(call: Call) -> Answer:
-    """Reject changes of services, because pools have no real services."""
+    """Reject every change of a volume service. Volume services cannot be changed."""
     raise Invalid(
         "Volume services cannot be changed here. Disable the compute service of the host, or "
         "reserve the inventory of the pool through the Placement API."

@@ -30,7 +30,7 @@ OTHER_RULES = (
     Rule(f"{_ACTION}:reserve", checks.PROJECT_WRITER, "Reserve a volume for an attachment."),
     Rule(f"{_ACTION}:unreserve", checks.PROJECT_WRITER, "Undo the reservation of a volume."),
     Rule(f"{_ACTION}:begin_detaching", checks.PROJECT_WRITER, "Begin to detach a volume."),
-    Rule(f"{_ACTION}:roll_detaching", checks.PROJECT_WRITER, "Undo the beginning of a detachment."),
+    Rule(f"{_ACTION}:roll_detaching", checks.PROJECT_WRITER, "Cancel a detachment that has begun."),
     Rule(f"{_ACTION}:attach", checks.PROJECT_WRITER, "Record that a volume was attached."),
     Rule(f"{_ACTION}:detach", checks.PROJECT_WRITER, "Record that a volume was detached."),
     Rule(f"{_IMAGE}:set", checks.PROJECT_WRITER, "Add image metadata to a volume."),

@@ -77,7 +77,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Offer a volume. Any project that knows the key in this answer can accept it."""
+    """Offer a volume. Any project that knows the key in this answer can accept the volume."""
     body = call.body["transfer"]
     project_and_user(call)
     ids = call.site.ids

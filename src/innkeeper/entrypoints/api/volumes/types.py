@@ -179,7 +179,7 @@ async def access(call: Call) -> Answer:
 
 
 async def act(call: Call) -> Answer:
-    """Let a project use a private volume type, or revoke its access."""
+    """Grant or revoke a project's access to a private volume type."""
     ((name, arguments),) = call.body.items()
     work = {"addProjectAccess": types.share, "removeProjectAccess": types.unshare}.get(name)
     if work is None:

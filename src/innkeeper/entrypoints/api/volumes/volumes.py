@@ -109,7 +109,7 @@ def check_metadata(items: Mapping[str, str]) -> None:
 
 
 async def create(call: Call) -> Answer:
-    """Create a volume. If no pool is valid for it, the volume is created in ``error``."""
+    """Create a volume. If no pool is valid for the volume, its status is ``error``."""
     wanted = request(call)
     if wanted.source_uuid is None and wanted.size_gb is None:
         raise Invalid("Invalid input for field/attribute volume. 'size' is a required property.")
@@ -227,7 +227,7 @@ async def update(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Delete a volume. Deleting a volume that is being deleted has no further effect."""
+    """Delete a volume. If the volume is already being deleted, nothing changes."""
     is_forced = call.options.of(DeletionOptions).takes_force and calling.flag(
         "force", call.last("force", "false")
     )

@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.zones.site_parts import serving_parents
 
 
 async def undo(call: Call) -> Answer:
-    """Remove servers of a zone parent. The answer lists the servers that are certainly removed."""
+    """Remove servers of a zone parent. The answer lists the servers that no longer exist."""
     neighbours, hop = serving_parents(call)
     ids = call.body["servers"]
     gone = await neighbours.parents.undo(hop.parent, ids, call.initiator(), call.now)
@@ -19,7 +19,7 @@ async def undo(call: Call) -> Answer:
 
 
 async def existing(call: Call) -> Answer:
-    """Show the servers of a zone parent that exist in this zone or in zones below it."""
+    """Show which of the given servers of a zone parent are in this zone or below it."""
     neighbours, hop = serving_parents(call)
     found = await neighbours.parents.existing(hop.parent, call.body["servers"])
     return Answer(200, {"servers": [_shown(each) for each in found]})

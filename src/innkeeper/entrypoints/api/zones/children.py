@@ -70,7 +70,7 @@ async def create(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Change a child zone. If its address or login changes, the service first contacts the zone."""
+    """Change a child zone. If the address or login changes, the service first contacts the zone."""
     box, tree = box_of(call), tree_of(call)
     body, uuid = call.body["zone"], call.params["zone_id"]
     values: dict[str, Any] = {name: body[name] for name in FIELDS if name in body}
@@ -102,7 +102,7 @@ async def update(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Remove a child zone, if no project of this zone has servers in it."""
+    """Remove a child zone, if no project of this zone has servers in the child zone."""
     tree = tree_of(call)
     uuid = call.params["zone_id"]
     await call.write(lambda tx: children.delete(tx, uuid))

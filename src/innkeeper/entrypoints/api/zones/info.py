@@ -13,7 +13,7 @@ from innkeeper.systems.zones import capabilities, children, parents
 
 
 async def describe(call: Call) -> Answer:
-    """Show this zone's name and capabilities. The capabilities include the zones below it."""
+    """Show this zone's name and capabilities, including capabilities of the zones below it."""
     neighbours, caller = call.site.neighbours, call.context
     if caller.hop is None and not caller.is_admin:
         raise Forbidden("Only zone parents and administrators may use this path.")

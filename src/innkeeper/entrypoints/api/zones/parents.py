@@ -33,7 +33,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Let a zone use this zone. Only this answer shows the password of the new zone parent."""
+    """Add a zone parent, which may use this zone. Only this answer shows its password."""
     box = box_of(call)
     body = call.body["zone_parent"]
     made, secret = await call.write(
@@ -51,10 +51,7 @@ async def create(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Change the rights and limits of a zone parent.
-
-    If ``new_password`` is set, replace its password.
-    """
+    """Change a zone parent. With ``new_password``, replace its password."""
     box = box_of(call)
     body, uuid = call.body["zone_parent"], call.params["parent_id"]
     values: dict[str, Any] = dict(_limits(body))
@@ -77,10 +74,7 @@ async def update(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Remove a zone parent, so that it can no longer use this zone.
-
-    The servers of the zone parent stay.
-    """
+    """Remove a zone parent. It can no longer use this zone, but its servers stay."""
     box_of(call)
     uuid = call.params["parent_id"]
     await call.write(lambda tx: parents.delete(tx, uuid))

@@ -22,7 +22,7 @@ from innkeeper.systems.zones import sealing
 
 
 async def select(call: Call) -> Answer:
-    """Plan servers without creating them, and return a sealed entry for each server.
+    """Plan servers without creating them. The answer has a sealed entry for each planned server.
 
     Raises the same errors as the creation of these servers.
     """
@@ -73,7 +73,7 @@ async def select(call: Call) -> Answer:
 
 
 async def boot(call: Call) -> Answer:
-    """Boot servers, and return the id of their boot batch, as in the zones API of 2011."""
+    """Boot servers, and return a reservation id, as in Nova's zones API of 2011."""
     body, request = await checked_body(call)
     made = await booted(call, body, request)
     return Answer(200, {"reservation_id": made.batch_id})

@@ -27,9 +27,9 @@ _invariant = partial(Invariant, "compute")
 TOO_LITTLE = _invariant(
     "too-little",
     "a server or migration has all allocations that its flavor needs",
-    "Replace the allocations with the amounts of the flavor.",
-    "claims the missing amounts of a server, if all its allocations are on its host and the host "
-    "has enough free capacity",
+    "Restore the missing allocations with the amounts of the flavor.",
+    "claims the missing amounts, if all allocations of the server are on its host and the host has "
+    "enough free capacity",
 )
 TOO_MUCH = _invariant(
     "too-much",
@@ -44,14 +44,14 @@ ENDED_MIGRATION = _invariant(
 )
 UNKNOWN_MIGRATION = _invariant(
     "unknown-migration",
-    "allocations of migrations belong to existing migrations",
+    "allocations that a migration holds belong to an existing migration",
     "Find out what uses the capacity, and delete the allocations if nothing does.",
 )
 IDLE_TASK = _invariant(
     "idle-task",
-    "a server with a task has a pending order",
+    "a server with a task state has a pending order",
     "Reset the server's state.",
-    "clears the task, if the server is not moving to another host",
+    "clears the task state, if the server is not moving to another host",
 )
 LOST_MIGRATION = _invariant(
     "lost-migration",

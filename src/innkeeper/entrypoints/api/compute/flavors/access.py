@@ -24,7 +24,7 @@ async def index(call: Call) -> Answer:
 
 
 async def act(call: Call) -> Answer:
-    """Grant a project access to a private flavor, or revoke it."""
+    """Grant or revoke a project's access to a private flavor."""
     flavor_id = call.params["flavor_id"]
     ((action, arguments),) = call.body.items()
     project_id = arguments["tenant"]

@@ -104,7 +104,7 @@ policy rule ends with the name of the action."""
 
 
 async def cache_images(call: Call) -> Answer:
-    """Cache images on an aggregate's hosts. Not supported: if there are hosts, answer a 501."""
+    """Cache images on an aggregate's hosts. Not supported: 501 if the aggregate has hosts."""
     row = _row(call)
     image_ids = [each["id"] for each in call.body["cache"]]
     if len(set(image_ids)) != len(image_ids):

@@ -65,7 +65,7 @@ async def delete(call: Call) -> Answer:
 
 
 async def delete_by_row(call: Call) -> Answer:
-    """Delete a compute service by its numeric id, and its host. The host must have no servers."""
+    """Delete a compute service (by its numeric id) and its host. The host must have no servers."""
     row = row_of(call.params["service_id"])
 
     def write(tx: Tx) -> None:

@@ -37,7 +37,7 @@ STEPS = (
     ),
     Step(
         Version(2, 55),
-        "Flavors have a description; PUT /flavors/{id} replaces it.",
+        "Flavors have a description. `PUT /flavors/{id}` replaces the description.",
         (
             *edges((*LISTS, ("GET", ONE)), down=_drop_description),
             Edge(
@@ -54,7 +54,9 @@ STEPS = (
         edges(SHOWN, down=dropping(_flavors, "extra_specs")),
     ),
     closed_queries(*LISTS),
-    Step(Version(2, 75), "A flavor without swap shows 0.", edges(SHOWN, down=_empty_swap)),
+    Step(
+        Version(2, 75), "A flavor without swap shows `swap` as 0.", edges(SHOWN, down=_empty_swap)
+    ),
     Step(
         Version(2, 86),
         "Extra specs that the scheduler reads are validated when they are set.",

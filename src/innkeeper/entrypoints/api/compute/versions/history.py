@@ -68,7 +68,7 @@ STEPS = (
     ),
     Step(
         Version(2, 23),
-        "Migrations show their type; a server's live migrations can be listed and shown.",
+        "Migrations show their type. A server's live migrations can be listed and shown.",
         (Edge("GET", MIGRATIONS, down=dropping(_migrations, "migration_type", "links")),),
     ),
     Step(
@@ -78,8 +78,8 @@ STEPS = (
     ),
     Step(
         Version(2, 58),
-        "Lists of a server's actions accept `limit`, `marker` and changes-since. "
-        "Actions show updated_at.",
+        "Lists of a server's actions accept `limit`, `marker` and `changes-since`. "
+        "Actions show `updated_at`.",
         (
             Edge("GET", ACTIONS, query_before=ANYTHING, up=_unpaged, down=_drop_updated_at),
             Edge("GET", ACTIONS, down=_no_link),
@@ -88,7 +88,7 @@ STEPS = (
     ),
     Step(
         Version(2, 59),
-        "Lists of migrations accept `limit`, `marker` and changes-since. "
+        "Lists of migrations accept `limit`, `marker` and `changes-since`. "
         "Migrations show their UUIDs.",
         (
             Edge("GET", MIGRATIONS, query_before=_open_and_unpaged, up=_unpaged, down=_drop_uuid),
@@ -98,7 +98,7 @@ STEPS = (
     ),
     Step(
         Version(2, 62),
-        "Events of an action show hostId. Administrators also see host.",
+        "Events of an action show `hostId`. Administrators also see `host`.",
         (Edge("GET", ACTION, down=dropping(_events, "hostId", "host")),),
     ),
     Step(
@@ -108,7 +108,7 @@ STEPS = (
     ),
     Step(
         Version(2, 66),
-        "Lists of migrations and of a server's actions accept changes-before.",
+        "Lists of migrations and of a server's actions accept `changes-before`.",
         edges(
             (("GET", ACTIONS), ("GET", MIGRATIONS)),
             query_before=parameters_without("changes-before"),
@@ -116,7 +116,7 @@ STEPS = (
     ),
     Step(
         Version(2, 80),
-        "Migrations show user_id and project_id. Lists can be filtered by both.",
+        "Migrations show `user_id` and `project_id`. Lists can be filtered by both.",
         (
             Edge(
                 "GET",
@@ -130,7 +130,7 @@ STEPS = (
     ),
     Step(
         Version(2, 84),
-        "Events of an action show details to administrators.",
+        "Events of an action show `details` to administrators.",
         (Edge("GET", ACTION, down=dropping(_events, "details")),),
     ),
 )

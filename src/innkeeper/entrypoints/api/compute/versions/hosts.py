@@ -65,7 +65,7 @@ STEPS = (
     ),
     Step(
         Version(2, 28),
-        "A hypervisor's cpu_info is an object.",
+        "A hypervisor's `cpu_info` is an object instead of a text.",
         edges((("GET", DETAIL), ("GET", ONE)), down=_cpu_facts_as_text),
     ),
     Step(Version(2, 33), "Hypervisors are listed in pages.", edges(LISTS, query_before=ANYTHING)),

@@ -137,7 +137,7 @@ STEPS = (
     Step(
         Version(2, 14),
         "A request to evacuate no longer says whether disks are shared. "
-        "The answer has no password.",
+        "The answer no longer has a password.",
         acted(
             body_before=_with({"evacuate": EVACUATE_WITH_STORAGE}),
             up=_read_storage,
@@ -146,19 +146,19 @@ STEPS = (
     ),
     Step(
         Version(2, 25),
-        "block_migration may be auto. disk_over_commit is removed.",
+        "In a live migration, `block_migration` may be `auto`. `disk_over_commit` is removed.",
         acted(
             body_before=_with({"os-migrateLive": MIGRATE_LIVE_OVER_COMMIT}), up=_drop_over_commit
         ),
     ),
     Step(
         Version(2, 29),
-        "The requested host of an evacuation is checked, unless force is true.",
+        "The requested host of an evacuation is checked, unless `force` is true.",
         acted(body_before=_with({"evacuate": EVACUATE}), up=_forces_named_host("evacuate")),
     ),
     Step(
         Version(2, 30),
-        "The requested host of a live migration is checked, unless force is true.",
+        "The requested host of a live migration is checked, unless `force` is true.",
         acted(
             body_before=_with({"os-migrateLive": MIGRATE_LIVE}),
             up=_forces_named_host("os-migrateLive"),
@@ -166,7 +166,8 @@ STEPS = (
     ),
     Step(
         Version(2, 34),
-        "A live migration without a valid host is accepted. The server's actions show the error.",
+        "A live migration is accepted even if no host is valid. The server's actions show the "
+        "error.",
         acted(up=with_options(MoveOptions, waits_for_host=True)),
     ),
     Step(
@@ -201,7 +202,8 @@ STEPS = (
     ),
     Step(
         Version(2, 95),
-        "An evacuated server is shut off until it is started. Before, it kept its power state.",
+        "An evacuated server is shut off until it is started. Before 2.95, it kept its "
+        "power state.",
         acted(up=with_options(MoveOptions, is_started=True)),
     ),
 )

@@ -183,22 +183,23 @@ STEPS = (
     ),
     Step(
         Version(2, 32),
-        "Devices and networks may be tagged at boot.",
+        "Devices and networks can be tagged at boot.",
         booted(body_with("server", block_device_mapping_v2=DEVICES_PLAIN, networks=NICS_PLAIN)),
     ),
     Step(
         Version(2, 37),
-        "A boot may request auto or none instead of a list of networks.",
+        "The `networks` of a boot may be `auto` or `none` instead of a list. Networks can no "
+        "longer be tagged at boot.",
         booted(body_with("server", networks=NICS)),
     ),
     Step(
         Version(2, 38),
-        "A list rejects an unknown status.",
+        "Lists of servers reject an unknown `status`.",
         listed(with_options(SelectionOptions, rejects_unknown_status=False)),
     ),
     Step(
         Version(2, 42),
-        "Networks may be tagged at boot again.",
+        "Networks can be tagged at boot again, as before 2.37.",
         booted(body_with("server", networks=NETWORKS_PLAIN)),
     ),
     Step(Version(2, 47), "A server shows its flavor as it was at boot.", shown(_link_to_flavor)),
@@ -218,7 +219,7 @@ STEPS = (
     ),
     Step(
         Version(2, 66),
-        "Lists of servers accept changes-before.",
+        "Lists of servers accept `changes-before`.",
         listed(ignoring("changes-before")),
     ),
     Step(
@@ -228,7 +229,7 @@ STEPS = (
     ),
     Step(
         Version(2, 71),
-        "A server that is shown alone shows its server groups.",
+        "`GET /servers/{id}` shows the server groups of the server.",
         (
             Edge("GET", SERVER, down=dropping("server_groups")),
             Edge("PUT", SERVER, down=dropping("server_groups")),
@@ -236,12 +237,12 @@ STEPS = (
     ),
     Step(
         Version(2, 73),
-        "Servers show why they are locked. Lists can be filtered by locked.",
+        "Servers show why they are locked. Lists can be filtered by `locked`.",
         (*shown(dropping("locked_reason")), *listed(ignoring("locked"))),
     ),
     Step(
         Version(2, 74),
-        "A boot may request host and hypervisor_hostname.",
+        "A boot may request a `host` and a `hypervisor_hostname`.",
         booted(body_without("server", "host", "hypervisor_hostname")),
     ),
     closed_queries(("GET", ALL), ("GET", DETAIL), ("GET", SERVER)),

@@ -55,7 +55,7 @@ STEPS = (
     ),
     Step(
         Version(2, 79),
-        "Attachments of volumes have delete_on_termination.",
+        "Attachments of volumes have `delete_on_termination`.",
         (
             Edge("POST", ALL, body_before=body_without(KEY, "delete_on_termination")),
             *edges(SHOWN, down=dropping(_attachments, "delete_on_termination")),
@@ -63,12 +63,12 @@ STEPS = (
     ),
     Step(
         Version(2, 85),
-        "PUT .../os-volume_attachments/{id} sets delete_on_termination.",
+        "`PUT .../os-volume_attachments/{id}` sets `delete_on_termination`.",
         (Edge("PUT", ONE, body_before=_plain_update),),
     ),
     Step(
         Version(2, 89),
-        "Attachments of volumes show attachment_id and bdm_uuid instead of id.",
+        "Attachments of volumes show `attachment_id` and `bdm_uuid` instead of `id`.",
         edges((("GET", ALL), ("GET", ONE)), down=_with_id),
     ),
 )

@@ -65,10 +65,12 @@ STEPS = (
         "`project_id` and `user_id` are required in `PUT /allocations/{consumer}`.",
         (Edge("PUT", CONSUMER_ALLOCATIONS, body_before=listed(has_owner=False)),),
     ),
-    Step(Version(1, 9), "`GET /usages` shows the usages of a project, or of one of its users."),
+    Step(
+        Version(1, 9), "`GET /usages` shows the usages of a project, or of one user in the project."
+    ),
     Step(
         Version(1, 12),
-        "`PUT /allocations/{consumer}` takes an object with providers as keys instead of a list; "
+        "`PUT /allocations/{consumer}` takes an object with providers as keys instead of a list. "
         "`GET` shows `project_id` and `user_id`.",
         (
             Edge(
@@ -83,8 +85,8 @@ STEPS = (
     ),
     Step(
         Version(1, 28),
-        "`consumer_generation` is shown, and is required and compared in writes of allocations; "
-        "an empty `allocations` in a `PUT` deletes all allocations of the consumer.",
+        "`consumer_generation` is shown. Writes of allocations require it, and are rejected if it "
+        "is outdated. A `PUT` with empty `allocations` deletes all allocations of the consumer.",
         (
             Edge(
                 "PUT", CONSUMER_ALLOCATIONS, body_before=NOT_EMPTY_BEFORE_1_28, up=_any_generation
@@ -109,7 +111,7 @@ STEPS = (
     ),
     Step(
         Version(1, 38),
-        "`consumer_type` is shown, and is required in writes of allocations and in reshapes; "
+        "`consumer_type` is shown, and is required in writes of allocations and in reshapes. "
         "`GET /usages` groups usages by consumer type, and counts the consumers.",
         (
             Edge("PUT", CONSUMER_ALLOCATIONS, body_before=BEFORE_1_38),

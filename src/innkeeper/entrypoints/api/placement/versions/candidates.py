@@ -104,28 +104,33 @@ def _step(
 STEPS = (
     Step(
         Version(1, 10),
-        "`GET /allocation_candidates` lists ways to serve a request. Each way is a complete "
-        "set of allocations. A summary describes the providers.",
+        "`GET /allocation_candidates` lists ways to serve a request. Each candidate is a "
+        "complete set of allocations. Summaries describe the providers.",
     ),
-    _step(12, "Allocation candidates are keyed by provider instead of listed.", down=_listed),
+    _step(
+        12,
+        "The allocations of a candidate are an object with providers as keys, not a list.",
+        down=_listed,
+    ),
     _step(16, "`GET /allocation_candidates` accepts `limit`.", query_before=plain()),
     _step(
         17,
-        "`GET /allocation_candidates` accepts `required`; the summaries of providers show "
+        "`GET /allocation_candidates` accepts `required`. The summaries of providers show "
         "`traits`.",
         query_before=plain("limit"),
         down=_hide_traits,
     ),
     _step(
         21,
-        "`GET /allocation_candidates` accepts `member_of`: one aggregate, or `in:` and several.",
+        "`GET /allocation_candidates` accepts `member_of`: an aggregate, or `in:` and several "
+        "aggregates.",
         query_before=plain("limit", REQUIRED),
     ),
     _step(
         25,
         "`GET /allocation_candidates` accepts numbered groups (`resources1`, `required1`, "
-        "`member_of1`). One provider serves a whole group; `group_policy` determines whether it "
-        "may serve two groups.",
+        "`member_of1`). One provider serves a whole group. `group_policy` determines whether "
+        "the same provider may serve several groups.",
         query_before=plain("limit", REQUIRED, MEMBER_OF),
     ),
     _step(
@@ -136,7 +141,7 @@ STEPS = (
     ),
     _step(
         29,
-        "Allocation candidates may use several providers of a tree; the summaries contain every "
+        "Allocation candidates may use several providers of a tree. The summaries contain every "
         "provider of each tree, with its parent and root.",
         up=with_options(CandidateOptions, takes_one_of_a_tree=True),
         down=_keep_named,
@@ -168,7 +173,7 @@ STEPS = (
     ),
     _step(
         36,
-        "`GET /allocation_candidates` accepts `same_subtree`, a list of groups: one of the "
+        "`GET /allocation_candidates` accepts `same_subtree`, a list of groups. One of the "
         "groups' providers must be an ancestor of the others. The listed groups need not request "
         "amounts.",
         query_before=grouped(NAME, "limit", "group_policy", "root_required"),

@@ -81,12 +81,13 @@ STEPS = (
     ),
     Step(
         Version(1, 2),
-        "Resource classes can be listed, shown, created, renamed and deleted; the names of custom "
+        "Resource classes can be listed, shown, created, renamed and deleted. The names of custom "
         "classes begin with `CUSTOM_`.",
     ),
     Step(
         Version(1, 3),
-        "`GET /resource_providers` accepts `member_of`: one aggregate, or `in:` and several.",
+        "`GET /resource_providers` accepts `member_of`: an aggregate, or `in:` and several "
+        "aggregates.",
         _queried_by("name", "uuid"),
     ),
     Step(
@@ -101,7 +102,7 @@ STEPS = (
     ),
     Step(
         Version(1, 6),
-        "Traits can be listed, created, deleted, and set on providers; a provider links to its "
+        "Traits can be listed, created, deleted, and set on providers. A provider links to its "
         "traits.",
         without_link("traits"),
     ),
@@ -112,8 +113,8 @@ STEPS = (
     Step(Version(1, 11), "Providers link to their allocations.", without_link("allocations")),
     Step(
         Version(1, 14),
-        "Providers can be nested: their parent and root are shown, the parent can be set, and "
-        "`in_tree` filters the list.",
+        "Providers can be nested. A provider shows its parent and its root, and the parent can be "
+        "set. `in_tree` filters the list.",
         (
             *_queried_by("name", "uuid", "member_of", "resources"),
             Edge("POST", PROVIDERS, body_before=_without_parent),
@@ -128,8 +129,9 @@ STEPS = (
     ),
     Step(
         Version(1, 19),
-        "The aggregates of a provider are sent and shown with its generation, which is compared "
-        "and advanced; before, the body was only a list.",
+        "The body with a provider's aggregates is an object that also has the provider's "
+        "generation; before 1.19, it was a list of aggregates. A `PUT` with an outdated "
+        "generation is rejected, and a successful `PUT` increments the generation.",
         (
             Edge("GET", AGGREGATES, down=_no_generation),
             Edge("PUT", AGGREGATES, body_before=AGGREGATE_LIST, up=_wrap, down=_no_generation),
@@ -137,7 +139,8 @@ STEPS = (
     ),
     Step(
         Version(1, 20),
-        "`POST /resource_providers` answers 200 with the provider; before, 201 without a body.",
+        "`POST /resource_providers` answers 200 with the provider. Before 1.20, it answered 201 "
+        "without a body.",
         (Edge("POST", PROVIDERS, down=_hide),),
     ),
     Step(
@@ -151,7 +154,7 @@ STEPS = (
     ),
     Step(
         Version(1, 37),
-        "A provider's parent can be changed and removed; before, it could only be set once.",
+        "A provider's parent can be changed and removed. Before 1.37, it could only be set once.",
         (Edge("PUT", PROVIDER, up=with_options(ProviderOptions, only_roots_move=True)),),
     ),
 )

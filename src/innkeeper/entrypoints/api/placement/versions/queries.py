@@ -67,7 +67,7 @@ def _keep_last_required(call: Call) -> None:
 STEPS = (
     Step(
         Version(1, 22),
-        "`!` before a trait in `required` forbids it.",
+        "In `required`, `!` before a trait forbids the trait.",
         found_by(_refuse_forbidden_traits),
     ),
     Step(
@@ -77,12 +77,14 @@ STEPS = (
     ),
     Step(
         Version(1, 32),
-        "`!` before an aggregate, or before `in:`, in `member_of` forbids it.",
+        "In `member_of`, `!` before an aggregate forbids the aggregate. `!` before `in:` forbids "
+        "all listed aggregates.",
         found_by(_refuse_forbidden_aggregates),
     ),
     Step(
         Version(1, 39),
-        "`in:` in `required` requires any of several traits, and `required` can be repeated.",
+        "In `required`, `in:` before a list of traits requires at least one of the traits. "
+        "`required` can be repeated.",
         found_by(_keep_last_required),
     ),
 )

@@ -18,11 +18,11 @@ _transfers = resources("transfers", "transfer")
 
 
 STEPS = (
-    Step(Version(3, 27), "Clients reserve, connect and delete attachments of their own."),
-    Step(Version(3, 44), "Clients complete attachments."),
+    Step(Version(3, 27), "Clients can reserve, connect and delete attachments."),
+    Step(Version(3, 44), "Clients can complete attachments."),
     Step(
         Version(3, 54),
-        "A new attachment may name its mode.",
+        "A request for an attachment may have a `mode`.",
         (
             Edge(
                 "POST",
@@ -36,7 +36,8 @@ STEPS = (
     ),
     Step(
         Version(3, 55),
-        "Transfers have a second path, /volume-transfers, and show whether they include snapshots.",
+        "Transfers have a second path, `/volume-transfers`, and show whether they include "
+        "snapshots.",
         edges(_SHOWN, down=dropping(_transfers, "no_snapshots")),
     ),
     Step(
