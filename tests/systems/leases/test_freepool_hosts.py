@@ -275,7 +275,7 @@ def test_allocations_of_leases_that_are_over_need_a_filter(operator: LeaseOperat
 def test_a_host_leaves_when_its_date_has_come_and_it_is_empty(operator: LeaseOperator) -> None:
     lease = operator.lease((2, 2), end=HOUR_S)
     until = lease.end_at
-    with pytest.raises(Conflict, match=r"cannot leave the freepool before .*, when"):
+    with pytest.raises(Conflict, match=r"cannot leave the freepool before .*, because"):
         drain(operator, "a1", until - timedelta(minutes=1))
     assert drain(operator, "a1", until).leaves_at == until
     with pytest.raises(Conflict, match="Not enough hosts available"):
