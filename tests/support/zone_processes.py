@@ -10,7 +10,7 @@ import json
 import secrets
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -211,4 +211,15 @@ def wait_for(what: str, is_so: Callable[[], bool], within_s: float = SOON_S) -> 
     deadline_s = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < deadline_s, what
+        time.sleep(LOOK_AGAIN_S)
+
+
+def wait_until_none(
+    what: str, left: Callable[[], Collection[object]], within_s: float = SOON_S
+) -> None:
+    """Wait until nothing is left. Otherwise fail, and show what is left."""
+    deadline_s = time.monotonic() + within_s
+    while rest := left():
+        lines = "\n".join(map(str, rest))
+        assert time.monotonic() < deadline_s, f"{what}:\n{lines}"
         time.sleep(LOOK_AGAIN_S)

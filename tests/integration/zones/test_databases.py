@@ -24,13 +24,14 @@ from tests.support.zone_processes import (
     ZoneTree,
     broken,
     wait_for,
+    wait_until_none,
     zone_tree,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 BATCH = 5
-"""More servers than fit in the root."""
+"""Some of these servers go to the child: its empty hosts are better than a host with servers."""
 CALLERS, CUTS, BETWEEN_S = 3, 25, 0.12
 CUTTING_S = 240.0
 """This is longer than all cuts take on a busy machine."""
@@ -45,6 +46,9 @@ FINE = {
     httpx.codes.SERVICE_UNAVAILABLE,
 }
 """Answers that a client may get while connections between zones are cut."""
+SERVER_SHOWN = ("id", "status", "OS-EXT-STS:task_state", "fault", "tenant_id", "created")
+"""What a failure shows of a server that only one zone has."""
+CHILD_SHOWN = ("is_active", "failures", "last_error", "last_seen_at")
 SUCCEEDED = {("boot", httpx.codes.ACCEPTED), ("list", httpx.codes.OK)}
 """Answers that clients must get in the end."""
 
@@ -141,7 +145,7 @@ class Callers:
 
 
 def test_nothing_is_lost_or_built_twice_when_connections_are_cut(pair: Pair) -> None:
-    root, kid, relay = pair.root, pair.kid, pair.relay
+    root, relay = pair.root, pair.relay
     callers = Callers(root)
     threads = [threading.Thread(target=callers.work, args=(n,)) for n in range(CALLERS)]
     for each in threads:
@@ -164,31 +168,56 @@ def test_nothing_is_lost_or_built_twice_when_connections_are_cut(pair: Pair) -> 
     ], codes
     # After a cut plan, the root leaves the child out until the child answers a poll.
     wait_for("the child is active", lambda: root.child("kid")["is_active"])
-    # The batch is larger than the root's room. So the child has servers, whatever the clients
-    # deleted.
-    assert root.boot(BATCH).status_code == httpx.codes.ACCEPTED
-
-    def agree() -> bool:
-        there = set(kid.server_ids())
-        # No zone tells its parent the host of a server.
-        known = {each["id"] for each in listed(root) if "OS-EXT-SRV-ATTR:host" not in each}
-        return there == known and there != set()
-
-    wait_for("the zones agree", agree)
-    wait_for("the audits are clean", partial(is_clean, pair))
+    # Boots may still leave the child out for a second, because the root does not read the states of
+    # its children more often. They also leave out a slow child. So the boot is repeated.
+    wait_for("the child gets servers", lambda: gives_to_child(pair))
+    wait_until_none("the zones agree", partial(differences, pair))
+    wait_until_none("the audits are clean", partial(findings, pair))
     for token in (f"user:project-{n}" for n in range(CALLERS)):
         wait_for("the usage is right", partial(is_counted, pair, token))
+
+
+def gives_to_child(pair: Pair) -> bool:
+    """Boot servers. Return whether some of them are in the child."""
+    booted = pair.root.boot(BATCH)
+    assert booted.status_code == httpx.codes.ACCEPTED, booted.text
+    batch = booted.json()["reservation_id"]
+    made = pair.root.get(f"/servers?reservation_id={batch}", USER)["servers"]
+    return not {each["id"] for each in made}.isdisjoint(pair.kid.server_ids())
+
+
+def differences(pair: Pair) -> list[str]:
+    """Return one line for each server that only one zone knows, and one for the child itself."""
+    # No zone tells its parent the host of a server.
+    known = [each for each in listed(pair.root) if "OS-EXT-SRV-ATTR:host" not in each]
+    places = {"root": known, "child": listed(pair.kid)}
+    in_both = set.intersection(*({each["id"] for each in some} for some in places.values()))
+    lines = [
+        f"only at the {place}: {shown(each, SERVER_SHOWN)}"
+        for place, some in places.items()
+        for each in some
+        if each["id"] not in in_both
+    ]
+    child = shown(pair.root.child("kid"), CHILD_SHOWN)
+    return [*lines, f"the child: {child}"] if lines else []
+
+
+def shown(fields: dict[str, Any], names: tuple[str, ...]) -> str:
+    """Return some fields as text."""
+    return ", ".join(f"{name}={fields.get(name)}" for name in names)
 
 
 def listed(zone: RunningZone) -> list[dict[str, Any]]:
     """Return all servers that the administrator sees, page by page."""
     found: list[dict[str, Any]] = []
+    after = ""
     while True:
-        after = f"&marker={found[-1]['id']}" if found else ""
-        some = zone.get(f"/servers/detail?all_tenants=1{after}")["servers"]
-        if not some:
+        page = zone.get(f"/servers/detail?all_tenants=1{after}")
+        found += page["servers"]
+        # A page after a server that is gone by now would be refused.
+        if "servers_links" not in page:
             return found
-        found += some
+        after = f"&marker={found[-1]['id']}"
 
 
 def is_counted(pair: Pair, token: str) -> bool:
@@ -197,6 +226,6 @@ def is_counted(pair: Pair, token: str) -> bool:
     return pair.used(token) == (servers, servers * FLAVOR["vcpus"])
 
 
-def is_clean(pair: Pair) -> bool:
-    """Whether all audits find nothing."""
-    return broken(pair.root, "--with-zones") == [] and broken(pair.kid) == []
+def findings(pair: Pair) -> list[Any]:
+    """Return what the audits of both zones find."""
+    return [*broken(pair.root, "--with-zones"), *broken(pair.kid)]
