@@ -15,8 +15,8 @@ one of these holds:
 
 A process that reuses the pid of an older one matches none of them.
 
-May be false: that every process of a run is found. A process is not found if it has changed its
-environment and its working directory, and has lost its parent.
+Some processes of a run may be missed. A process is not found if it has changed its environment and
+its working directory, and has lost its parent.
 """
 
 from __future__ import annotations

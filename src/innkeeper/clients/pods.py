@@ -4,8 +4,8 @@ Always true: every request has a total deadline, which includes the login and th
 connection. At most ``requests_max`` requests to one pod run at once. An answer is read up to its
 maximum size and no further. Redirects are not followed. Errors contain no password and no token.
 
-May be false: that a request without an answer changed nothing. :class:`PodSilent` says whether the
-request may have arrived.
+A request without an answer may have changed something in the pod. :class:`PodSilent` says whether
+the request may have arrived.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Always true: every request has a total deadline, which includes waiting for a co
 further. Redirects are not followed. If an error quotes text from a child, the text is short and
 printable.
 
-May be false: that a request without an answer changed nothing. :class:`ZoneSilent` says whether the
-request may have arrived.
+A request without an answer may have changed something in the child. :class:`ZoneSilent` says
+whether the request may have arrived.
 """
 
 from __future__ import annotations

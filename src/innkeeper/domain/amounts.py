@@ -1,6 +1,6 @@
 """Arithmetic of inventories: capacity and unit rules.
 
-Source: the seed *Resource Providers*, which defines ``reserved``, ``min_unit``, ``max_unit``,
+Source: the design *Resource Providers*, which defines ``reserved``, ``min_unit``, ``max_unit``,
 ``step_size`` and ``allocation_ratio``.
 """
 

@@ -1,6 +1,6 @@
 """Types for pclouds: host flavors, their pools, and projects' dedicated hosts.
 
-Source: the seed *Whole Host Allocation*.
+Source: the design *Whole Host Allocation*.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Types for Placement: providers, allocations, consumers and claims.
 
-Source: the seed *Resource Providers*, and the Placement API reference for what the seed leaves
-open.
+Source: the design *Resource Providers*, and the Placement API reference for what the design
+leaves open.
 
 Always true of pools:
 

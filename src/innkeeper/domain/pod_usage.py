@@ -1,7 +1,7 @@
 """Compute from measurements the usage of a pod (a cloud behind this service), and when it is full.
 
 Always true: a pod never counts as full in a kind of amounts whose usage or total is unknown.
-Source: the seed *Dynamic Pod Binding*; ADR 0039.
+Source: the design *Dynamic Pod Binding*; ADR 0039.
 """
 
 from __future__ import annotations

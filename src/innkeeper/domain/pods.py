@@ -1,6 +1,6 @@
 """Types for pods. A pod is a cloud behind this service; projects are bound to pods.
 
-Source: the seed *Dynamic Pod Binding*; ADR 0039.
+Source: the design *Dynamic Pod Binding*; ADR 0039.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Types for preemptible servers, which use hosts of the freepool until a lease needs the hosts.
 
-Source: the seed about reservations; ADR 0036.
+Source: the design *New instance reservation*; ADR 0036.
 """
 
 from __future__ import annotations

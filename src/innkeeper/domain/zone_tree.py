@@ -1,6 +1,6 @@
 """Types for trees of zones: child zones, zone parents, hops, and servers in child zones.
 
-Source: the seed *Distributed Scheduler*; ADR 0037.
+Source: the design *Distributed Scheduler*; ADR 0037.
 """
 
 from __future__ import annotations

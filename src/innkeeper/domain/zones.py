@@ -19,7 +19,7 @@ import msgspec
 from innkeeper.domain.ids import ServerId
 
 KEY_DIGITS = (32, 64)
-"""The allowed lengths of a key in hexadecimal digits: 32 (128 bits, as in the seed *Distributed
+"""The allowed lengths of a key in hexadecimal digits: 32 (128 bits, as in the design *Distributed
 Scheduler*) or 64 (256 bits)."""
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 

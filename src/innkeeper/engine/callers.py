@@ -4,8 +4,7 @@ Always true: if a client has left, a command of its request is dropped only if t
 written nothing yet, and has asked no other zone or pod. So a request with several steps is never
 left half done.
 
-May be false: that a command has a client. The service's own commands have no client, and are always
-carried out.
+The service's own commands have no client. These commands are always carried out.
 """
 
 from __future__ import annotations

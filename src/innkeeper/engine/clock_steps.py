@@ -3,8 +3,8 @@
 Time that the wall clock skipped must not count towards a deadline. After a machine slept for an
 hour, or its clock was set forward by an hour, an order has not really waited that hour.
 
-May be false: that the recorded time of a step is exact. A step is only noticed, and recorded, at
-the next call of :meth:`ClockSteps.forward_s`.
+The recorded time of a step may be late, because a step is noticed, and recorded, only at the next
+call of :meth:`ClockSteps.forward_s`.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Always true: while agents wait, one query per period finds the new orders of all
 agent waits, there are no queries. An order is new if its number is greater than the greatest number
 that was seen before.
 
-May be false: that an agent is woken for every order. If an order moves from one agent to another,
-the new agent is not woken. So waiting agents also poll.
+An agent may miss the wake-up for an order: if an order moves from one agent to another, the new
+agent is not woken. Therefore, waiting agents also poll.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Always true: a wake-up is not lost if it comes after a request has started to listen, but before the
 request waits.
 
-May be false: that a wake-up comes promptly after each commit. This process may notice the commits
-of other processes late, so waiting requests also poll.
+A wake-up may come late, because this process may notice the commits of other processes late.
+Therefore, waiting requests also poll.
 """
 
 from __future__ import annotations

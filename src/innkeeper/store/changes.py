@@ -11,7 +11,8 @@ Always true: a row with the same id and timestamp is the row that was read befor
 proves nothing: a restored database, or a standby that took over without the last commits, reuses
 ids for other changes.
 
-May be false: that the ids are consecutive.
+The ids may have gaps, because some databases do not reuse the ids of a transaction that was rolled
+back.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Write claims by compare-and-update. Only this module adds allocations and advances generations.
 
-Source: the seed document *Resource Providers*, "compare and update". The statement in the document
+Source: the design *Resource Providers*, "compare and update". The statement in the design
 lacks ``id = ?``. Without this condition, it would update every provider at the given generation.
 
 Always true: a transaction that inserts allocations also advances their providers, from the
@@ -9,9 +9,9 @@ the same generation: the later transaction updates no row, or its commit fails. 
 leaves a provider over its capacity, because the sums are checked again after all writes. At that
 time, the update has locked the providers' rows, so the sums include all other claims.
 
-May be false: that a claim is written if its generations matched when this transaction read them.
-Write transactions normally run one after the other, so no other transaction commits between the
-read and the update. Around a fail-over, however, two transactions may run concurrently.
+A claim may fail even if its generations matched when this transaction read them. Write transactions
+normally run one after the other, so no other transaction commits between the read and the update.
+Around a fail-over, however, two transactions may run concurrently.
 
 Tests can switch off both guards with the store's constructor (:mod:`.guards`), to prove that the
 guards are needed.

@@ -3,9 +3,9 @@
 Always true: a term has one leader, because only a compare-and-update changes the row. A leader
 that another process has replaced cannot renew its term.
 
-May be false: that only the leader writes. A process that was suspended may still believe that it
-is the leader. That is harmless, because every write takes its turn, and every claim compares
-generations.
+Processes other than the leader may also write, because a process that was suspended may still
+believe that it is the leader. Such a write is harmless, because every write takes its turn, and
+every claim compares generations.
 """
 
 from __future__ import annotations

@@ -3,11 +3,10 @@
 Always true: a write is committed completely or not at all. When ``Store.write`` returns without an
 error, the write is durable.
 
-May be false: that a write which raised an error was rolled back. After :class:`Doubtful`, the write
-may have been committed, because the connection was lost before the commit was confirmed. Every
-claim contains its consumer's id, so a retry can find the rows of the lost write. The retry must
-look for these rows in a write transaction, which waits until the lost transaction has ended. After
-every other error, nothing was committed.
+A write that raised :class:`Doubtful` may have been committed, because the connection was lost
+before the commit was confirmed. Every claim contains its consumer's id, so a retry can find the
+rows of the lost write. The retry must look for these rows in a write transaction, which waits until
+the lost transaction has ended. After every other error, nothing was committed.
 """
 
 from __future__ import annotations

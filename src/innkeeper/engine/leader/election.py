@@ -7,9 +7,8 @@ leader's row has a beat, a number that each renewal changes. If a process sees t
 ``LOOKS_MAX`` times, it takes over. Until then it follows the old leader, because a slow database
 may only have delayed the renewal.
 
-May be false: that only one process believes that it leads. If a leader was suspended and resumes,
-two processes may believe this for about a second. Both may then write, because safety does not
-depend on the leader.
+If a leader was suspended and resumes, two processes may believe for about a second that they lead.
+Both may then write. This is harmless, because safety does not depend on the leader.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ Always true: notifications are posted outside the writer thread, oldest first. A
 deleted after the webhook has accepted it, or after too many failures. If too many notifications
 wait, the oldest are deleted without a post. One process at a time delivers.
 
-May be false: that a notification arrives only once, or that notifications arrive in order. If a
-process dies after a post, but before the commit that deletes the notification, the notification is
-posted again with the same id. If a post fails, later notifications may be delivered first.
+A notification may arrive more than once, and notifications may arrive out of order. If a process
+dies after a post, but before the commit that deletes the notification, the notification is posted
+again with the same id. If a post fails, later notifications may be delivered first.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ was told of a create, later requests of its project wait until the create is set
 for in its pod. So a client never misses a resource that it was told of. Only the next create need
 not wait, because its transaction also settles the earlier creates.
 
-May be false: that a create is settled when its client gets the answer. If several processes serve
-the same door (gateway), every create is settled before the answer, because other processes cannot
-know which creates this process has not settled yet.
+A client may get the answer before its create is settled. If several processes serve the same door
+(gateway), however, every create is settled before the answer, because other processes cannot know
+which creates this process has not settled yet.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Always true: an answer that is not a list of resources with ids is an error. The reading of a list
 ends, because each page must begin after the previous page.
 
-May be false: that a resource does not exist if a list lacks it. Lists can skip rows while other
-rows are deleted. Only :meth:`HeldResources.one` proves that a resource does not exist.
+A list may lack a resource that exists, because lists can skip rows while other rows are deleted.
+Only :meth:`HeldResources.one` proves that a resource does not exist.
 """
 
 from __future__ import annotations

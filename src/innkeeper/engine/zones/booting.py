@@ -4,9 +4,9 @@ Always true: one decision says whether the servers of a boot batch stay. Before 
 rows have the state ``BUILDING``. If the zone dies before the decision, it undoes or finishes the
 batch after its restart. A batch with fewer servers than ``count_min`` is always undone.
 
-May be false: that servers are on the hosts of the first plan. A plan consists of entries, each of
-which is a child's sealed offer of a host. Stale entries are replaced in further plans, up to a
-limit. The last plan leaves out children that built less than half of what they offered.
+Servers may be on other hosts than in the first plan. A plan consists of entries, each of which is a
+child's sealed offer of a host. Stale entries are replaced in further plans, up to a limit. The last
+plan leaves out children that built less than half of what they offered.
 """
 
 from __future__ import annotations

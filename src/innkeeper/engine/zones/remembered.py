@@ -2,7 +2,7 @@
 
 With them, children can be asked at once, while this zone reads the objects.
 
-May be false: that a flavor, image or key pair has not changed since. A plan in this zone reads all
+A remembered flavor, image or key pair may be outdated. Therefore, a plan in this zone reads all
 these objects in its own transaction. A plan over the tree counts only if these objects equal the
 remembered objects.
 """

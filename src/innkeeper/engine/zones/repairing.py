@@ -4,7 +4,7 @@ Always true: a server is forgotten only after its child has answered that it has
 is decided only once which servers of a boot batch stay, because rows are updated only if their
 states have not changed.
 
-May be false: that the process of a repaired batch has died. If this process continues late, it
+The process of a repaired batch may still be alive. If this process continues late, the process
 finds that its rows are decided, and accepts the decision.
 """
 

@@ -157,8 +157,8 @@ class ZoneTree:
     async def only_child(self, boot: TreeBoot) -> KnownChild | None:
         """Return the only child that may have hosts for a request, or ``None`` if a plan is needed.
 
-        May be false: that this zone has no hosts of its own. This is checked again in the
-        transaction that begins the request.
+        This zone may have got hosts of its own since its last plan. Therefore, the transaction that
+        begins the request checks again whether this zone has hosts.
         """
         request, hop = boot.request, boot.hop
         names_place = request.availability_zone is not None or request.forced_host is not None

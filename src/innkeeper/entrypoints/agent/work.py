@@ -6,8 +6,8 @@ interrupts others runs at once.
 Always true: if the service sends an order again while the order runs or its result is pending, the
 order is not started again. A result is kept until the service has accepted or rejected it.
 
-May be false: that an order is executed only once. After a lost response or a crash of the agent,
-the service sends the order again, and the agent executes it again. So drivers are idempotent.
+An order may be executed more than once. After a lost response or a crash of the agent, the service
+sends the order again, and the agent executes it again. So drivers are idempotent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Authentication with tokens of an external Keystone.
 
-May be false: that a cached token is still valid in Keystone. If Keystone revokes a token, this
-service accepts the token until its cache entry expires.
+A cached token may have been revoked. If Keystone revokes a token, this service accepts the token
+until the token's cache entry expires.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Always true: a decision does not wait for its file. The settings limit the numbe
 listed file is complete. Only this service's user can read the files, because they name hosts and
 projects.
 
-May be false: that every decision is recorded. If the thread cannot write as fast as decisions are
-made, some decisions are skipped. The log has the number of skipped decisions.
+The files may lack some decisions. If the thread cannot write as fast as decisions are made, some
+decisions are skipped. The log has the number of skipped decisions.
 """
 
 from __future__ import annotations

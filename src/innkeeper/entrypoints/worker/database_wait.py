@@ -3,7 +3,7 @@
 Always true: the wait ends, and each failed attempt is logged. Pauses grow, and are random, so that
 processes that start together do not retry together.
 
-May be false: that waiting helps. Some permanent errors, such as an unknown host name, look like an
+Waiting may be useless. Some permanent errors, such as an unknown host name, look like an
 unavailable database, and are also retried.
 """
 

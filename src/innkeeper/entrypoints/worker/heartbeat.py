@@ -6,8 +6,8 @@ process sends none. Each heartbeat also reports whether the writer thread makes 
 A thread that waits for the database does not count as stuck, even if it waits long. Drivers have
 their own timeouts, and killing the waiting process would not speed up a fail-over.
 
-May be false: that a stuck thread will never continue. A thread counts as stuck if it makes no
-progress outside the database for the maximum time.
+A thread that counts as stuck might still continue later. A thread counts as stuck if the thread
+makes no progress outside the database for the maximum time.
 """
 
 from __future__ import annotations

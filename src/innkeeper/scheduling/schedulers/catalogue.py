@@ -1,6 +1,6 @@
 """Lists the drivers by name. To add a driver, write a class like these, and add a line here.
 
-Source: the seed *Distributed Scheduler*.
+Source: the design *Distributed Scheduler*.
 
 Always true, except for the driver ``availability_zone``: servers that are requested together get
 the same hosts as servers that are requested one by one, with a commit after each request.

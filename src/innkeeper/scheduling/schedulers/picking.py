@@ -1,6 +1,6 @@
 """Places all servers of a request together. Each pick depletes the host and its pools.
 
-Source: the seed *Distributed Scheduler*, "Costs & Weights". Consumed resources are virtually
+Source: the design *Distributed Scheduler*, "Costs & Weights". Consumed resources are virtually
 depleted, so that the weights can change accordingly.
 
 Always true: the plan is a function of table, spec and seed. Exactly the amounts of the entries are

@@ -10,8 +10,8 @@ used.
 Only one node takes writes, because Galera's certification detects only conflicting writes. It does
 not check whether the data that a transaction has read is still valid (docs/explanation/galera.md).
 
-May be false: that a writer exists. While the cluster waits for a dead writer, no process can write.
-The first process that finds the writer gone names another node.
+The writer may be dead. While the cluster waits for a dead writer, no process can write. The first
+process that finds the writer gone names another node.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ including the last holder, wait behind it.
 Always true: the locks of a process are released when the process ends, even by a crash. These locks
 only decide the order. SQLite's own lock, which is taken afterwards, isolates the writers.
 
-May be false: that processes become next in line in order of arrival.
+Processes may become next in line in another order than they arrived, because each waiting process
+pauses between its attempts to lock the file.
 """
 
 from __future__ import annotations

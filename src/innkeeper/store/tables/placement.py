@@ -1,6 +1,6 @@
 """Tables of the placement room: providers, inventories, allocations and the change feed.
 
-The names of columns are from the seed document *Resource Providers*, "Proposed change". Other names
+The names of columns are from the design *Resource Providers*, "Proposed change". Other names
 follow the Placement API.
 
 Always true: only ``store.claims`` advances ``resource_providers.generation``. A consumer exists
@@ -85,11 +85,11 @@ allocations = sa.Table(
     ),
     sa.Column("used", sa.Integer, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
-    # The index in the seed document. The sums of a provider are read from the index alone.
+    # The index in the design. The sums of a provider are read from the index alone.
     sa.Index(
         "ix_allocations_provider_class_used", "resource_provider_id", "resource_class_id", "used"
     ),
-    # Unique, unlike in the seed document. Two rows for the same claim would count twice, and no
+    # Unique, unlike in the design. Two rows for the same claim would count twice, and no
     # generation would detect it. The generated name would be too long for the databases.
     sa.UniqueConstraint(
         "consumer_id",

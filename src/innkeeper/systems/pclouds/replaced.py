@@ -4,8 +4,8 @@ A project that replaces a broken host pays only for the new host. The old host i
 it works again. Otherwise a project could replace hosts during maintenance, and keep the old hosts
 and their servers without paying.
 
-May be false: that a project uses no more units than its quota. A host that works again is billed
-even if the usage then exceeds the quota. New allocations then fail until the usage is low enough.
+A project may use more units than its quota, because a host that works again is billed even if the
+usage then exceeds the quota. New allocations then fail until the usage is low enough.
 """
 
 from __future__ import annotations

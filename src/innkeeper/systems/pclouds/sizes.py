@@ -7,9 +7,8 @@ Growing and shrinking do not undo each other, because both use the same test for
 pcloud grows only if all hosts are full, and a new host is not full. A host is released only if
 another host is not full.
 
-May be false: that a pcloud has as many hosts as its policy requires. There may be no free hosts, or
-the quota may be used up. If a pcloud cannot grow, the failure is recorded once, and growing is
-retried.
+A pcloud may have fewer hosts than its policy requires, because there may be no free hosts, or the
+quota may be used up. If a pcloud cannot grow, the failure is recorded once, and growing is retried.
 """
 
 from __future__ import annotations

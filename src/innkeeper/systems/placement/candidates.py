@@ -2,7 +2,8 @@
 
 Always true: a search sees every write that was acknowledged before the search began.
 
-May be false: that a candidate still has free capacity. Only the claim checks the capacity again.
+A candidate may have lost its free capacity since the search. Only the claim checks the capacity
+again.
 """
 
 from __future__ import annotations

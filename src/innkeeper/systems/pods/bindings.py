@@ -7,7 +7,7 @@ Always true: a project and group has at most one active binding in each availabi
 bindings of a project and group in one zone do not overlap in time. When a project moves to another
 pod, the old binding ends at the time when the new binding starts.
 
-May be false: that a chosen pod has free capacity. The pod's measurement may be a day old.
+A chosen pod may be full, because the pod's measurement may be a day old.
 
 If two writers bind at the same time, unique columns of the table admit only one new binding. The
 second transaction fails. The engine then repeats this transaction, which finds the binding of the

@@ -10,7 +10,7 @@ the volume gets its own routing. The open routings of a create first have the cr
 later the id of a server. Open routings are removed when this server is no longer being built, or no
 longer exists.
 
-May be false: that an open routing becomes a volume. A server may fail before it has its volumes.
+An open routing may never become a volume, because a server may fail before it has its volumes.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ the same project and request. A modified entry does not open. No two entries are
 key in the settings seals entries, and every key in the settings can open them. All entries of an
 answer have the same length.
 
-May be false: that an opened entry has not expired, and that its host has enough free capacity. An
-entry reserves no capacity, so a boot repeats all checks.
+An opened entry may have expired, and its host may be full. An entry reserves no capacity, so a boot
+repeats all checks.
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 Always true: the check is asked outside of any transaction, so that other writers need not wait for
 its answer. First, a transaction that is rolled back chooses hosts, and the check is asked about
-them. Then a second transaction chooses hosts again, and writes the lease. May be false: that the
-lease gets the hosts about which the check was asked.
+them. Then a second transaction chooses hosts again, and writes the lease.
+
+The lease may get other hosts than those about which the check was asked, because other requests may
+be served between the two transactions.
 """
 
 from __future__ import annotations

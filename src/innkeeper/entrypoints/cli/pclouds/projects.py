@@ -3,7 +3,8 @@
 Always true: the result is the id of a project in the Identity API or in the caller's own token, or
 a text in the form of an id. Other texts are never sent to the service.
 
-May be false: that the project exists. If the caller may not look it up, a warning is logged.
+The returned id may belong to no project, if the caller may not look up projects, or if
+``may_be_gone`` is true. In the first case, a warning is logged.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Always true: uuids are in canonical form, so that two services can be compared. Generations are kept
 for writes, and are never compared.
 
-May be false: that a picture is consistent. The service may be in use while it is read.
+A picture may be inconsistent, because the service may be in use while the picture is read.
 """
 
 from __future__ import annotations

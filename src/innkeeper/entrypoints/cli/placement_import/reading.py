@@ -2,8 +2,8 @@
 
 Always true: the number of concurrent requests is limited, and nothing is written.
 
-May be false: that the result is consistent, because the service may be in use. Consumers are read
-after providers. Providers of allocations that were missing or incomplete are read again. After
+The result may be inconsistent, because the service may be in use. Consumers are read after
+providers. Providers of allocations that were missing or incomplete are read again. After
 ``ROUNDS_MAX`` rounds, some inconsistencies may remain.
 """
 
