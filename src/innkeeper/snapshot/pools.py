@@ -187,12 +187,12 @@ class PoolTable(AmountTable):
         lenders = self.lenders(name)
         if lenders is None:
             return None
-        fits: Mask = self.free[name] >= amount
-        given = self.gives(name, amount, slice(None))
+        fits: Mask = self.free[name][lenders.rows] >= amount
+        given = self.gives(name, amount, lenders.rows)
         if given is not None:
             fits &= given
         by_group: Mask = np.zeros(len(lenders.groups), dtype=np.bool_)
-        by_group[1:] = np.logical_or.reduceat(fits[lenders.rows], lenders.starts)
+        by_group[1:] = np.logical_or.reduceat(fits, lenders.starts)
         able: Mask = by_group[lenders.of]
         return able
 

@@ -39,10 +39,14 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 def admits(hosts: HostTable, spec: RequestSpec, index: int) -> bool:
     """Return the result of :func:`mask` for one host."""
-    if hosts.pools.row_count:
-        result = mask(hosts, spec, slice(index, index + 1))
-        return result is None or bool(result[0])
-    return hosts.has_left(HostIndex(index), spec.amounts)
+    row, amounts = HostIndex(index), spec.amounts
+    if hosts.has_left(row, amounts):
+        return True
+    lacking = {name for name in amounts if not hosts.has_left(row, {name: amounts[name]})}
+    if len(lacking) == len(amounts) or not lacking <= hosts.free.keys():
+        return False
+    lent = (hosts.lent(name, amounts[name], slice(index, index + 1)) for name in lacking)
+    return all(each is not None and bool(each[0]) for each in lent)
 
 
 def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
