@@ -96,8 +96,8 @@ def span(since: object, until: object) -> str:
 def rules(apis: Mapping[str, Api]) -> str:
     """All policy rules with their defaults."""
     intro = (
-        "An operator replaces the default of a rule in `policy.yaml`, in the language of "
-        "oslo.policy.\n"
+        "To replace the default of a rule, an operator writes the rule in `policy.yaml`.\n"
+        "Rules and defaults are in the language of oslo.policy.\n"
         "The default `@` allows every caller with a valid token."
     )
     head = ("Rule", "Default", "What it is about")

@@ -129,7 +129,7 @@ OTHER_RULES = (
     Rule(
         f"{_SERVERS}:create:forced_host",
         ADMIN,
-        "Boot servers on a host that availability_zone names, or with a query for host names.",
+        "Boot on the host in ``availability_zone``, or with a hint ``query`` that names hosts.",
         is_about_hosts=True,
     ),
     Rule(

@@ -53,7 +53,7 @@ def _scope(auth: Mapping[str, Any]) -> Scope:
 
 
 async def issue(call: Call) -> Answer:
-    """Issue a token for a password or for another token."""
+    """Issue a token in exchange for a password or for another token."""
     auth = call.body["auth"]
     methods = auth["identity"]["methods"]
     if methods not in ([PASSWORD], [TOKEN]):

@@ -15,7 +15,7 @@ from innkeeper.systems.compute.flavors import images
 
 
 async def upload(call: Call) -> Answer:
-    """Upload an image's data to make the image active. Only its size and checksums are stored."""
+    """Upload an image's data, and activate the image. Only size and checksums are stored."""
     context, image_id = call.context, call.params["image_id"]
     # Check before the upload, so that a rejected client sends no data. ``activate`` checks again.
     await call.read(
@@ -38,7 +38,7 @@ async def upload(call: Call) -> Answer:
 
 
 async def download(call: Call) -> Answer:
-    """Download an image's data. Data is not stored: 204 before the upload, 404 afterwards."""
+    """Answer 204 before an image's data is uploaded, and 404 later: the data is not stored."""
     image = await call.read(lambda tx: visible(tx, call))
     if image.size_bytes is None:
         return Answer(204)

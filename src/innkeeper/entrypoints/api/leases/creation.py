@@ -27,7 +27,7 @@ KNOWN = frozenset({"frequency", "interval", "until", "count", "mode"})
 
 
 async def create(call: Call) -> Answer:
-    """Create a lease or a series of leases. A lease reserves hosts, and slots for servers."""
+    """Create a lease or a series of leases. A lease reserves hosts, room for servers, or both."""
     chosen, body = options.take(call.body)
     project_id, ids = project_of(call), call.site.ids
     bodies.demand(body, bodies.NEEDED)

@@ -23,7 +23,7 @@ Callers that pass this rule also see private properties.
 
 
 async def index(call: Call) -> Answer:
-    """List properties of hosts. ``detail`` adds values, and ``all`` adds private properties."""
+    """List properties of hosts. ``detail`` adds their values; ``all`` adds private properties."""
     with_private = _is_set(call, "all") and call.allows(CHANGE)
     found = await call.read(lambda tx: resource_properties.listing(tx, with_private=with_private))
     is_detailed = _is_set(call, "detail")

@@ -18,7 +18,7 @@ async def show(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """End all leases of a series that are not over."""
+    """End the leases of a series, except leases that are already over."""
     uuid, context = call.params["series_id"], lease_context(call)
     found = await call.read(lambda tx: _visible(tx, call))
     if not any(_may_end(call, each) for each in found):

@@ -133,7 +133,7 @@ async def update(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Remove a pod without active bindings and routings."""
+    """Remove a pod that has no active bindings and no routings."""
     clouds, uuid = clouds_of(call), call.params["pod_id"]
     await call.write(lambda tx: pods.delete(tx, uuid))
     await clouds.client.forget(uuid)

@@ -34,7 +34,9 @@ _SERVICES = Rule("volume_extension:services:index", ADMIN)
 _SERVICE = Rule("volume_extension:services:update", ADMIN)
 _ZONES = Rule("volume_extension:availability_zone_list", ANYBODY)
 _UNSUPPORTED = Rule(
-    "volume:unsupported", ANYBODY, "Use the routes of features that are not supported."
+    "volume:unsupported",
+    ANYBODY,
+    "Ask for the filters of lists, or for features that are not supported, such as snapshots.",
 )
 
 

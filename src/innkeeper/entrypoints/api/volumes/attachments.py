@@ -195,7 +195,7 @@ async def act(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Delete an attachment that a client created. Returns the volume's other attachments."""
+    """Delete an attachment that a client created, and list the volume's other attachments."""
 
     def work(tx: Tx) -> list[Attachment]:
         found, volume = _one(tx, call)

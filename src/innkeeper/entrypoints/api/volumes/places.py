@@ -136,7 +136,7 @@ def _service(binary: str, host: str, zone: str, *, is_up: bool) -> dict[str, Any
 
 
 async def change_service(call: Call) -> Answer:
-    """Reject every change of a volume service. Volume services cannot be changed."""
+    """Answer 400, because volume services cannot be changed."""
     raise Invalid(
         "Volume services cannot be changed here. Disable the compute service of the host, or "
         "reserve the inventory of the pool through the Placement API."

@@ -79,7 +79,7 @@ async def index(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show a volume type, or the default type under the id ``default``."""
+    """Show a volume type. The id ``default`` stands for the default type."""
     kind = await call.read(lambda tx: _one(tx, call))
     return Answer(200, {"volume_type": _shown(call, kind)})
 

@@ -45,7 +45,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Import a public key. Before 2.92, without a public key, generate a keypair."""
+    """Import a public key. Before 2.92, a request without a public key generates a keypair."""
     body = call.body["keypair"]
     user_id = body.get("user_id") or call.context.user_id or ""
     call.demand(f"{_RULE}:create", user_id=user_id)
