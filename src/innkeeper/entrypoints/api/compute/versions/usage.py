@@ -31,7 +31,7 @@ STEPS = (
     Step(
         Version(2, 40),
         "Usage is returned in pages. `limit` is the maximum number of servers in a page, and "
-        "`marker` is the last server of the page before.",
+        "`marker` is the last server of the previous page.",
         edges(BOTH, query_before=BEFORE_2_40, up=_whole),
     ),
     closed_queries(*BOTH),
