@@ -116,7 +116,8 @@ STEPS = (
     ),
     Step(
         Version(2, 80),
-        "Migrations show `user_id` and `project_id`. Lists can be filtered by both.",
+        "Migrations show `user_id` and `project_id`. Lists can be filtered by "
+        "`user_id` and by `project_id`.",
         (
             Edge(
                 "GET",

@@ -30,7 +30,8 @@ def _whole(call: Call) -> None:
 STEPS = (
     Step(
         Version(2, 40),
-        "Usage is listed in pages of servers. `limit` and `marker` select a page.",
+        "Usage is returned in pages. `limit` is the maximum number of servers in a page, and "
+        "`marker` is the last server of the previous page.",
         edges(BOTH, query_before=BEFORE_2_40, up=_whole),
     ),
     closed_queries(*BOTH),

@@ -71,7 +71,7 @@ STEPS = (
     Step(
         Version(1, 12),
         "`PUT /allocations/{consumer}` takes an object with providers as keys instead of a list. "
-        "`GET` shows `project_id` and `user_id`.",
+        "`GET /allocations/{consumer}` shows `project_id` and `user_id`.",
         (
             Edge(
                 "PUT", CONSUMER_ALLOCATIONS, body_before=listed(has_owner=True), up=_key_by_provider
