@@ -34,7 +34,7 @@ LOST_LINK = Invariant(
 LOST_QUEUE = Invariant(
     ROOM,
     "lost-queue",
-    "there is exactly one row that writers lock to queue",
+    "the table `write_order` has exactly one row, which writers lock one after the other",
     "Stop all processes but one until the row is restored.",
     "restores the row",
 )

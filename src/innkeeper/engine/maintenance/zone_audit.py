@@ -36,13 +36,13 @@ SILENT = _invariant(
 )
 LOST_BELOW = _invariant(
     "lost-below",
-    "a child zone has every server that this zone has recorded for it",
+    "every server that this zone has recorded for a child zone exists in that child zone",
     "Wait for the periodic repair.",
     "forgets the server, so that the server no longer counts against quotas",
 )
 UNKNOWN_BELOW = _invariant(
     "unknown-below",
-    "this zone has recorded every server that a child zone has for it",
+    "every server that a child zone runs for this zone is recorded in this zone",
     "Find out who owns the server. Delete the server in the child zone.",
     "records the server, unless it may belong to a zone parent",
 )

@@ -22,7 +22,7 @@ UNBACKED_SERVER = _invariant(
 )
 HELD_ELSEWHERE = _invariant(
     "held-elsewhere",
-    "a server has no allocations on other hosts",
+    "a server has allocations on no host but its own",
     "Find out where the server runs, and replace its allocations with the amounts that it uses on "
     "that host.",
 )
@@ -68,7 +68,7 @@ MISNAMED_HOST = _invariant(
 )
 POOL_HOST = _invariant(
     "pool-host",
-    "no host is on a provider that cannot hold servers, such as a pool",
+    "the provider of each host can hold servers. A pool, for example, cannot",
     "Restart the host's agent. If the provider is a pool, delete the host's compute service.",
 )
 TWO_ZONES = _invariant(
@@ -78,7 +78,8 @@ TWO_ZONES = _invariant(
 )
 WRONG_ZONE = _invariant(
     "wrong-zone",
-    "a host is in its aggregates' availability zone, or else in the zone that its agent reports",
+    "a host is in the availability zone that its aggregates name. If they name none, it is in the "
+    "availability zone that its agent reports",
     "Remove the host from an aggregate and add the host again.",
     "moves the host to the right availability zone",
 )
@@ -96,7 +97,7 @@ UNKNOWN_SERVER = _invariant(
 )
 LOST_SERVER = _invariant(
     "lost-server",
-    "an agent finds every server that is on its host in the database",
+    "the agent of a host finds every server that the database has on this host",
     "Restore the server's disks and restart the agent, or delete the server.",
 )
 LOST_REPORT = _invariant(

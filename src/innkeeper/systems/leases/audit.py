@@ -44,8 +44,8 @@ OVERLAP = Invariant(
 FOREIGN_LODGER = Invariant(
     ROOM,
     "foreign-lodger",
-    "a server on a host of the freepool belongs to the reservation that has the host, or slots on "
-    "the host; if there is no such reservation, the server is preemptible",
+    "a server on a host of the freepool belongs to a reservation that uses the host, as a whole or "
+    "in slots. While no reservation uses the host, the server is preemptible",
     "Move the server to another host, or delete it.",
 )
 INVARIANTS = (WRONG_LEASING, IN_BOTH, OVERLAP, FOREIGN_LODGER, *audit_parts.INVARIANTS)

@@ -34,7 +34,7 @@ WRONG_MEMBERS = Invariant(
 WRONG_SLOTS = Invariant(
     ROOM,
     "wrong-slots",
-    "a reservation has as many slots on a host in Placement as in the lease",
+    "Placement has as many slots for a reservation on a host as the lease has reserved there",
     "Correct the inventory of the slots' resource class.",
     "writes the inventory again. Slots that servers use are not removed",
 )

@@ -46,7 +46,7 @@ ORPHAN = Invariant(
 FOREIGN_SERVER = Invariant(
     ROOM,
     "foreign-server",
-    "the hints of a server on a dedicated host name the host's pcloud",
+    "if a server is on a host of a pcloud, the server's hints name this pcloud",
     "Move the server to another host, or delete it.",
 )
 WRONG_RATIO = Invariant(

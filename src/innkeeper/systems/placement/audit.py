@@ -26,7 +26,7 @@ NO_CONSUMER = Invariant(
     "no-consumer",
     "the consumer of an allocation exists",
     "Delete the allocations if nobody knows their owner.",
-    "creates the consumer, in the project of the server or migration with this id, if any",
+    "creates the consumer. If a server or migration has this id, the consumer gets its project",
 )
 IDLE_CONSUMER = Invariant(
     ROOM,

@@ -22,17 +22,17 @@ _FROM_BACKUP = "The pod tables were edited by hand. Restore them from a backup."
 _BY_HAND = "End the binding by hand. The next request of the project then chooses a pod."
 ONE_ACTIVE = _invariant(
     "two-active-bindings",
-    "for a project, group and availability zone, there is at most one active binding",
-    _BY_HAND,
+    "for a project, group of pods and availability zone, at most one binding is active",
+    "End all of these active bindings but one by hand.",
 )
 KEYS = _invariant(
     "wrong-binding-key",
-    "the keys and the number of a binding match its project, group and availability zone",
+    "the keys and the number of a binding match its project, group of pods and availability zone",
     _FROM_BACKUP,
 )
 OVERLAP = _invariant(
     "overlapping-bindings",
-    "the bindings for a project, group and availability zone do not overlap in time",
+    "the bindings for a project, group of pods and availability zone do not overlap in time",
     _FROM_BACKUP,
 )
 GAP = _invariant(

@@ -24,7 +24,7 @@ IN_TWO_ZONES = _invariant(
 )
 UNDECIDED = _invariant(
     "undecided-below",
-    "within an hour, a server in a child zone is built or gone",
+    "the outcome of a boot in a child zone is known after an hour: each server is built or gone",
     "Enable the child zone, and check that it answers. The service then finishes the work.",
 )
 INVARIANTS = (IN_TWO_ZONES, UNDECIDED)

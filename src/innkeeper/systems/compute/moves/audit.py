@@ -44,7 +44,7 @@ ENDED_MIGRATION = _invariant(
 )
 UNKNOWN_MIGRATION = _invariant(
     "unknown-migration",
-    "allocations that a migration holds belong to an existing migration",
+    "every consumer of the type MIGRATION is an existing migration",
     "Find out what uses the capacity, and delete the allocations if nothing does.",
 )
 IDLE_TASK = _invariant(
