@@ -12,7 +12,7 @@ from innkeeper.domain.ids import ProviderId, ProviderUuid, ServerId
 
 
 class Dedication:
-    """The dedication of a host. It is ``None`` for a host for general use.
+    """The dedication of a host. A host for general use has the dedication ``None``.
 
     ``POOLED`` hosts are in a host flavor's pool and take no servers. ``OPEN`` and ``CLOSED`` hosts
     belong to a pcloud. ``OPEN`` hosts take servers that name the pcloud. ``CLOSED`` hosts take no
@@ -156,7 +156,7 @@ class HostDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The result of a host's report. The database does not have the ``unknown_servers``."""
+    """The result of a host's report. ``unknown_servers`` are not in the database."""
 
     name: str
     provider_uuid: ProviderUuid

@@ -56,8 +56,8 @@ class ChildZone:
     """A child zone of this zone.
 
     ``username`` is the name under which the child knows this zone as a zone parent. A weight that
-    the child sends counts as ``weight_offset + weight_scale x weight``. In weights between zones,
-    the lowest weight wins. A child that ``is_draining`` gets no new servers.
+    the child sends counts as ``weight_offset + weight_scale x weight``. Between zones, the lowest
+    weight wins. A child that ``is_draining`` gets no new servers.
     """
 
     id: int
@@ -80,12 +80,12 @@ class ChildZone:
 
     @property
     def takes_servers(self) -> bool:
-        """Whether plans ask the child."""
+        """Whether plans ask the child for offers."""
         return self.is_reachable and not self.is_draining
 
     @property
     def is_missed(self) -> bool:
-        """Whether plans would ask the child, but cannot because it does not answer."""
+        """Whether plans leave the child out only because it does not answer."""
         return self.is_enabled and not self.is_draining and not self.state.is_active
 
 

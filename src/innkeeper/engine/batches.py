@@ -6,8 +6,8 @@ that failed together do not retry together.
 
 What follows a failure (:mod:`innkeeper.engine.retry` has the numbers of retries):
 
-- After a conflict with another transaction, or a connection lost before the commit was sent,
-  nothing was written. The whole batch is retried on another connection.
+- If the batch conflicted with another transaction, or if the connection was lost before the commit
+  was sent, nothing was written. The whole batch is retried on another connection.
 - A batch that timed out while waiting for other writers is refused. Retrying its commands one by
   one would not help, because each would wait just as long.
 - After any other failure, one of the commands is at fault. So all commands are executed one by one.
@@ -114,8 +114,8 @@ def carry_out(
     ``late`` returns commands that arrived while the batch waited for its turn to write. These
     commands join the batch. Otherwise, they would wait until every other process has had its turn.
 
-    ``planner`` may hold the host table when this returns. The caller must call ``planner.end``
-    before it uses the executor again.
+    After the return, ``planner`` may still hold the host table. The caller must call
+    ``planner.end`` before it uses the executor again.
     """
     repeats = Repeats()
     outcomes: list[object] | None = None

@@ -61,9 +61,9 @@ class Caller:
 
 
 def group_of(context: RequestContext) -> str:
-    """Return the group of a request: its project, or its user without a project.
+    """Return the group of a request, which is its project, or its user if it has no project.
 
-    Agents with their own credentials have one group for all.
+    All agents with their own credentials form one group.
     """
     if context.agent_identity is not None:
         return AGENTS

@@ -33,7 +33,7 @@ GROUP_WAITING_MAX = WAITING_MAX // 2
 queue."""
 FEW_WAITING = 16
 """Even if the queue is full, each group may have this number of waiting commands, because they get
-their turns soon. The service's own commands are such a group. Some of them keep this process the
+their turns soon. The service's own commands form one such group. Some of them keep this process the
 leader, so they must not be refused."""
 
 

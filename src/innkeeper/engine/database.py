@@ -1,4 +1,4 @@
-"""A database for commands of the program: one transaction at a time, without any threads.
+"""The database as the program's commands use it: one transaction at a time, in one thread.
 
 Always true: when ``write`` returns, its changes are on the disk.
 """

@@ -236,7 +236,7 @@ class Memory:
         return self._codes(masks, rows)
 
     def _codes(self, masks: Sequence[Mask], rows: Rows) -> Codes:
-        """Return for each row the number of the first filter that removed the row, or ``LEFT``."""
+        """For each row, return the number of the first filter that removed the row, or ``LEFT``."""
         count = self._hosts.row_count if isinstance(rows, slice) else rows.shape[0]
         codes: Codes = np.full(count, LEFT, dtype=np.uint8)
         # The order is reversed, so that the first filter overwrites the later ones.

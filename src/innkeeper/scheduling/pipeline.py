@@ -210,7 +210,7 @@ S = TypeVar("S")
 
 
 def masks(filters: Sequence[TableFilter[T, S]], table: T, spec: S) -> Iterator[tuple[int, Mask]]:
-    """Yield for each filter that applies its index in ``filters`` and its mask."""
+    """For each filter that applies, yield its index in ``filters``, and its mask."""
     for place, each in enumerate(filters):
         mask = each.mask(table, spec, ALL_ROWS)
         if mask is not None:
@@ -266,7 +266,7 @@ def missing(by: Filter, hosts: HostTable, spec: RequestSpec) -> tuple[str, str]:
 def scales(
     weighers: Sequence[tuple[TableWeigher[T, S], float]], table: T, spec: S
 ) -> Iterator[tuple[int, float, float]]:
-    """Yield for each weigher that applies its index, its multiplier / scale, and the scale."""
+    """For each weigher that applies, yield its index, its multiplier / scale, and the scale."""
     for place, (each, multiplier) in enumerate(weighers):
         scale = each.scale(table, spec)
         if scale != 0.0:

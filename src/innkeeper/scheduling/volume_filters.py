@@ -181,7 +181,7 @@ STEADY_FILTERS: tuple[tuple[str, str, Callable[[Pools], Mask]], ...] = (
     ),
     (
         "PoolAffinityFilter",
-        "the pool of another volume was asked for, or excluded",
+        "the request excludes the pool, or asks for the pool of another volume",
         _are_where_asked,
     ),
 )

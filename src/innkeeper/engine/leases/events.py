@@ -195,9 +195,8 @@ class LeaseEvents:
         self._queue.extendleft(reversed(skipped))
 
     def _wake_idle(self) -> bool:
-        """If some lease made progress, queue the leases again that had made none.
-
-        Hosts that they need may be free now. Return whether any lease was queued.
+        """If a lease made progress, queue again the leases that made none. The hosts that they need
+        may be free now. Return whether any lease was queued.
         """
         if all(seen == self._progress for seen in self._idle.values()):
             return False

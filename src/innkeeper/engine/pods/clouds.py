@@ -96,7 +96,7 @@ class PodClouds:
     async def own_login(self, pod: Pod) -> PodLogin:
         """Return the login of this service at a pod.
 
-        Raises :class:`PodSilent` if there is no login, as for a pod that does not answer.
+        A missing login raises :class:`PodSilent`, the error for pods that do not answer.
         """
         try:
             return await self.login(pod.uuid)

@@ -175,7 +175,7 @@ class Creating:
         return await self._after_answer(sent, answer)
 
     async def _prepared(self, plan: Plan, pod: Pod) -> tuple[PodLogin, dict[str, Json]]:
-        """Return the login and the body for a create. Make objects of the body that the pod lacks.
+        """Return the login and the body for a create. Make the named objects that the pod lacks.
 
         Raises :class:`Conflict` if the pod refuses to make something, and :class:`PodSilent`.
         """
@@ -212,7 +212,7 @@ class Creating:
     async def _body(
         self, plan: Plan, pod: Pod, login: PodLogin, *, is_sure: bool = True
     ) -> dict[str, Json]:
-        """Return the body for a pod. Make objects of the body that the pod lacks.
+        """Return the body for a pod. Make the objects that the body names and the pod lacks.
 
         With ``is_sure``, the pod is not asked for objects that it had a few minutes ago.
         """

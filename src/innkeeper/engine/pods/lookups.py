@@ -123,7 +123,7 @@ class Lookups:
                 # A pod that has sent some pages is not late, even if the list has many pages.
                 if not has_told.is_set():
                     self._clouds.note_late(pod)
-                raise PodSilent(f"no list within {timeout_s:g} seconds") from error
+                raise PodSilent(f"the pod sent no list within {timeout_s:g} seconds") from error
 
         return await self._each(asked, one)
 

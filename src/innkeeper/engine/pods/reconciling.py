@@ -24,7 +24,7 @@ from innkeeper.systems.pods.checks import PodDifference, PodFault
 
 LOG = structlog.get_logger("innkeeper.pods")
 AT_ONCE = 100
-"""The maximum number of repairs in one transaction. All other writers wait for it."""
+"""The maximum number of repairs in one transaction. All other writers wait for the transaction."""
 RETRY_S = 60.0
 """After a failed check, the pod is checked again after this time."""
 LOST_MAX = 20

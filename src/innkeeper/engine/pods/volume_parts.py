@@ -1,4 +1,4 @@
-"""Attachments and transfers of volumes. Only the volumes' pods store them.
+"""Attachments and transfers of volumes, which are stored only in the volumes' pods.
 
 Always true: the door (gateway) stores no attachments and no transfers. It looks for them in the
 pods of the caller's volumes, and shows only attachments and transfers of volumes that it knows. A

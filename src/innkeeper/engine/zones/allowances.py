@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 
 class Allowances:
-    """Allows ``most`` for each parent in each period."""
+    """Allows each zone parent ``most`` ids in each period."""
 
     def __init__(self, most: int, period: timedelta) -> None:
         self._most = most

@@ -52,7 +52,7 @@ class Progress:
 
     @property
     def rows(self) -> list[str]:
-        """The ids of all rows for servers in children."""
+        """The ids of all rows that record servers of the batch in child zones."""
         return [*self.below_ids, *self.others]
 
     @property

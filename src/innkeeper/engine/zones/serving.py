@@ -305,7 +305,7 @@ def _admit(
     join it.
     """
     request, hop = boot.request, boot.hop
-    assert hop is not None, "only zone parents have servers of entries built"
+    assert hop is not None, "only zone parents send this request"
     parents.spend(tx, hop, is_repeat=is_repeat)
     told = None if request.definitions is None else request.definitions.group
     if told is not None and hints.group_of(request.hints) is not None:

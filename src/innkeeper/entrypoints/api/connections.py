@@ -20,7 +20,8 @@ from innkeeper.engine.callers import ClientConnection
 
 LOG = structlog.get_logger("innkeeper.api")
 HEAD_BYTES_MAX = 64 * 1024
-"""The maximum size of the request line and the headers. Stock clients send a few hundred bytes."""
+"""The maximum size of the request line and the headers. OpenStack's clients send a few hundred
+bytes."""
 REFUSED_MAX = 64
 """Number of connections over the limit that get a 503. Further connections are closed without an
 answer."""

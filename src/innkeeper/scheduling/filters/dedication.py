@@ -199,7 +199,7 @@ class LeaseFilter:
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
         """Describe the removal without revealing the existence of other projects' reservations."""
         if spec.is_preemptible:
-            return "a preemptible server can only use hosts that no lease needs for long enough"
+            return "a preemptible server can only use hosts that no lease will need soon"
         if spec.takes_slot:
             return "only the hosts of the requested reservation can be used"
         if not _open_to(hosts, _reserved(hosts, spec), slice(None)).any():

@@ -25,7 +25,7 @@ def host_of(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     if not given:
         raise Invalid("Missing parameter name")
     if len(given) > 1:
-        raise Invalid("Malformed parameter id: it must name the same host as the parameter name.")
+        raise Invalid("Malformed parameter id: it must name the same host as the parameter 'name'.")
     return given.pop(), {name: value for name, value in body.items() if name not in NAMES}
 
 

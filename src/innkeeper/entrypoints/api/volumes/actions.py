@@ -81,7 +81,7 @@ async def reset_status(call: Call, arguments: Mapping[str, Any]) -> Answer:
         raise Invalid("Volumes are not migrated: omit migration_status.")
     is_detached = arguments.get("attach_status") == "detached"
     if arguments.get("attach_status") == "attached":
-        raise Invalid("attach_status can only be set to detached: attachments attach a volume.")
+        raise Invalid("attach_status can only be set to detached. To attach, create an attachment.")
     if status is None and not is_detached:
         raise Invalid("Invalid input for field/attribute status. It is missing.")
     if status is not None and status not in volumes.SETTABLE:

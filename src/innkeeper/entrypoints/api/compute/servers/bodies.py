@@ -36,7 +36,7 @@ HINTS_BYTES_MAX = 16 * 1024
 """The maximum total size of a request's hints in bytes. Every server of the request stores all
 hints."""
 NO_OLD_DEVICES = "use block_device_mapping_v2 instead of block_device_mapping."
-NO_VOLUMES_ACROSS = "volumes are not supported with build plans, and in other zones."
+NO_VOLUMES_ACROSS = "volumes are supported neither with build plans nor in other zones."
 NO_NETWORKS = 'Networks are not managed here: "networks" must be "auto" or "none".'
 FORCED_HOST = "os_compute_api:servers:create:forced_host"
 NAMED_BATCH = "os_compute_api:servers:create:reservation_id"
@@ -237,7 +237,7 @@ def _definitions(call: Call, body: ServerCreateRequest) -> Definitions | None:
     """
     is_of_parent = call.context.hop is not None
     if is_of_parent != (body.zone is not None):
-        raise Invalid("Zone parents must send the key zone, and other callers must not.")
+        raise Invalid("Zone parents must send the key 'zone', and other callers must not send it.")
     if body.zone is None:
         return None
     try:
