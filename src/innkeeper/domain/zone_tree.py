@@ -127,8 +127,8 @@ class ZoneParent:
     def admitted(self, roles: frozenset[str]) -> frozenset[str]:
         """Return the roles in this zone of a user who has ``roles`` in the zone parent.
 
-        Only roles that this zone granted to the parent are returned. If the user must not write in
-        this zone, ``reader`` is added to the result, even if it was not granted.
+        Only roles that this zone granted to the parent are returned. If the user may not write in
+        this zone, the result also has ``reader``, even if it was not granted.
         """
         kept = roles & frozenset(self.roles)
         is_restricted = READER in roles and WRITING_ROLES.isdisjoint(roles)

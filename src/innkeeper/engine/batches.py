@@ -14,10 +14,10 @@ What follows a failure (:mod:`innkeeper.engine.retry` has the numbers of retries
   This ends early if the database is unreachable, or if a command times out while waiting for other
   writers.
 - If the connection was lost after the commit was sent, boots are looked up by the ids of their
-  servers, in the write transaction that repeats the missing boots. A write transaction first waits
-  until the lost transaction has ended. Other writes are not retried. Their clients are told that
-  the outcome is unknown. If a committed write were retried, it could be refused, and the client
-  would conclude that the write had failed.
+servers. The same write transaction repeats the missing boots. A write transaction first waits until
+the lost transaction has ended. Other writes are not retried. Their clients are told that the
+outcome is unknown. If a committed write were retried, it could be refused, and the client would
+conclude that the write had failed.
 - A request may repeat a boot that another process has already committed. Such a boot is also looked
   up by the ids of its servers.
 """

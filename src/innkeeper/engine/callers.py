@@ -1,7 +1,7 @@
 """The caller that submits commands: its project, and whether its client is still connected.
 
-Always true: if a client has left, a command of its request is dropped only if the request has
-written nothing yet, and has asked no other zone or pod. So a request with several steps is never
+Always true: when a client leaves, a command of its request is dropped only if the request has
+neither written anything nor asked another zone or pod. So a request with several steps is never
 left half done.
 
 The service's own commands have no client. These commands are always carried out.

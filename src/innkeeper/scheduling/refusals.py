@@ -30,7 +30,7 @@ NEAREST_TURNS = 2**48
 class Refusals:
     """The filters that reject each host.
 
-    ``columns`` has for each filter the mask of rejected hosts, or None if the filter does not
+    For each filter, ``columns`` has the mask of rejected hosts, or None if the filter does not
     apply. ``counts`` has the number of rejecting filters by host.
     """
 

@@ -5,13 +5,13 @@ also wait here for the work that follows the answer to a delete.
 
 Always true: before a pod is asked to create something, the routing (the record of where a resource
 is) is on the disk. The routing has the mark by which the resource is found again. After a client
-was told of a create, later requests of its project wait until the create is settled, or was looked
-for in its pod. So a client never misses a resource that it was told of. Only the next create need
-not wait, because its transaction also settles the earlier creates.
+was told of a create, later requests of its project wait until the create is settled, or until its
+pod was searched for it. So a client never misses a resource that it was told of. Only the next
+create need not wait, because its transaction also settles the earlier creates.
 
 A client may get the answer before its create is settled. If several processes serve the same door
-(gateway), however, every create is settled before the answer, because other processes cannot know
-which creates this process has not settled yet.
+(gateway), however, every create is settled before the answer, because each process knows only its
+own unsettled creates.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Reads(Enum):
 
     A ``CREATE`` reads in a transaction that also writes, and sees earlier creates that are recorded
     in the same commit. So it does not wait for such records, but only for answers of pods. A
-    request about ``ONE`` resource does not wait for the end of deletes, because it asks the pod of
-    the resource.
+    request about ``ONE`` resource does not wait for the end of deletes, because it asks the
+    resource's pod.
     """
 
     ALL = auto()

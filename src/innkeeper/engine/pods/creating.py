@@ -68,8 +68,8 @@ FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_
 """Statuses with which a pod refuses a create because it lacks quota or room. Another pod may accept
 the create."""
 LACKING = {HTTPStatus.BAD_REQUEST: "badRequest", HTTPStatus.NOT_FOUND: "itemNotFound"}
-"""Statuses (and the keys of their bodies) with which a pod answers if it may have lost an object
-that the create names: a flavor, volume type, key pair or image."""
+"""Statuses (and the keys of their bodies) that show that a pod may have lost an object of the
+create: a flavor, volume type, key pair or image."""
 AWAY = "The cloud that serves this request does not answer. Try again later."
 UNKNOWN = "It is not known whether the resource was created. Check the list before you retry."
 

@@ -93,7 +93,7 @@ class Lookups:
         headers: Mapping[str, str],
         key: str,
     ) -> tuple[list[tuple[Pod, list[Row]]], list[Pod]]:
-        """Return the rows of all pages of a list in each pod, and the pods that did not answer.
+        """Read a whole list from each pod. Return the rows, and the pods that did not answer.
 
         The bodies of answers have the rows under ``key``.
         """

@@ -1,8 +1,8 @@
 """Read the usage of a pod from its own statistics.
 
 Always true: a usage is JSON of a bounded size, with finite numbers. A pod without a Block Storage
-service has a total of 0 for volumes. If a pod does not tell an amount, the usage lacks this amount,
-and it does not count as used.
+service has a total of 0 for volumes. An amount that a pod does not report is missing in the usage,
+and does not count as used.
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ class Reconciling:
 def retried_s(period_s: float) -> float:
     """Return the age that is recorded for a check that has just failed.
 
-    With this age, the next check is due after :data:`RETRY_S`, or after the period if that is
-    shorter.
+    With this age, the next check is due after :data:`RETRY_S`, or after the period of checks if the
+    period is shorter.
     """
     return max(0.0, period_s * periodic.EARLY - RETRY_S)
 

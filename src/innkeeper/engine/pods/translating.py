@@ -65,7 +65,7 @@ class _Action:
     login: PodLogin
 
     def with_arguments(self, **changed: Json) -> dict[str, Json]:
-        """Return the body with changed arguments, without those that are ``None``."""
+        """Return the body with changed arguments. Arguments that are ``None`` are removed."""
         whole = {**self.arguments, **changed}
         kept = {name: each for name, each in whole.items() if each is not None}
         return {**object_of(self.request.body), self.name: kept}

@@ -33,9 +33,9 @@ from innkeeper.systems.compute.servers import servers, zone_servers
 from innkeeper.systems.zones import parents, remote
 
 Begun = Delegated | Collection[str] | None
-"""The recorded servers, or a reason why nothing was recorded. The reason is one of three: the ids
-that this zone knows already, an empty collection if this zone refuses the request, or ``None`` if
-this zone has hosts of its own."""
+"""The recorded servers, or the reason why nothing was recorded: the ids that this zone knows
+already, an empty collection for a refused request, or ``None`` if this zone has hosts of its
+own."""
 
 
 class ServerPlacer:

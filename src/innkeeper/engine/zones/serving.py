@@ -41,8 +41,8 @@ from innkeeper.systems.zones import audit, parents, remote
 from innkeeper.systems.zones.sealing import NotOurs
 
 UNDONE_MAX = 100_000
-"""The maximum number of ids that a zone parent may ask this zone to undo, within the time for which
-this zone remembers unknown ids. A repair of the parent names at most a thousand ids in each round.
+"""A zone parent may ask this zone to undo at most this many ids, within the time for which this
+zone remembers unknown ids. A repair of the parent names at most a thousand ids in each round.
 """
 TOO_MANY_UNDONE = "The zone parent has named too many servers to undo. Ask again later."
 RETRY_AFTER_S = 60

@@ -1,6 +1,6 @@
 """Builds an agent's host reports, and splits lists to the sizes that the service accepts.
 
-Always true: a part exceeds the size limit only if it consists of a single item that is too large.
+Always true: a part is too large only if it consists of a single item that is too large.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tokens in the ``none`` mode of identity, which consist of the names of a user and a project.
+"""Tokens in the ``none`` mode of identity: the name of a user, and that of a project.
 
 Any password is accepted, so OpenStack's clients work in this mode with any user and project. See
 :mod:`innkeeper.entrypoints.api.auth` for the form of these tokens.

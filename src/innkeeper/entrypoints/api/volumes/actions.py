@@ -137,7 +137,7 @@ async def force_detach(call: Call, arguments: Mapping[str, Any]) -> Answer:
 def _status(allowed: tuple[str, ...], then: str | None, verb: str) -> Run:
     """Return an action that only changes a volume's status.
 
-    A client that attaches volumes itself calls such actions before and after it attaches a volume.
+    Clients that attach volumes themselves call such actions before and after each attachment.
     """
 
     async def run(call: Call, _: Mapping[str, Any]) -> Answer:

@@ -98,8 +98,8 @@ def new_server_ids(call: Call) -> tuple[str, ...]:
     If the leader does not answer, the call is repeated with the same ids. The repeated call first
     looks up servers with these ids.
 
-    If other zones may boot the servers, returns no ids, because the repeated call could not find
-    out what these zones have done.
+    Returns no ids if other zones may boot the servers, because a repeated call could not find out
+    what these zones have done.
 
     Raises :class:`Invalid` for an invalid number of servers.
     """
