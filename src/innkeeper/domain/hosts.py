@@ -143,7 +143,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class HostDefaults:
-    """Defaults for values of new hosts that the agent does not report.
+    """Defaults for new hosts. They are used for values that the agent does not report.
 
     Reported capabilities older than ``capabilities_max_age_s`` count as unknown.
     """

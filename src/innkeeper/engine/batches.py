@@ -60,7 +60,7 @@ LOG = structlog.get_logger("innkeeper.decisions")
 
 OF_ALL = (Busy, Unreachable)
 """Errors that are not the fault of any command. If commands are executed one by one, such an error
-ends the execution, and all remaining commands get it."""
+ends the execution, and all remaining commands get the error."""
 
 
 TOGETHER = (Boot, BootEntries, DecideTogether, WriteTogether)

@@ -57,7 +57,7 @@ class TableWeigher(Protocol[Table_contra, Spec_contra]):
         """Return a finite number for each row. The highest number is the best."""
 
     def scale(self, table: Table_contra, spec: Spec_contra, /) -> float:
-        """Return the number that gets the weight 1, or 0 if the weigher does not apply."""
+        """Return the divisor of the column, or 0 if the weigher does not apply."""
 
 
 class Filter(Protocol):
@@ -117,7 +117,7 @@ class Weigher(Protocol):
         """Return a finite number for each row, in the weigher's own unit."""
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
-        """Return the number that gets the weight 1, or 0 if the weigher does not apply."""
+        """Return the divisor of the column, or 0 if the weigher does not apply."""
 
 
 APART = frozenset({"amounts", "rules", "hints"})

@@ -35,7 +35,7 @@ from innkeeper.systems.pods import pods, routings
 LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 LEFT_MAX = 1_000
-"""The maximum number of creates left by an earlier process that are settled when their projects
+"""Of the creates that an earlier process left, at most this many are settled when their projects
 next send a request. The periodic task settles the others."""
 WAIT_MAX_S = 5.0
 """The maximum time for which a request waits. A pod that does not answer must not stop all requests

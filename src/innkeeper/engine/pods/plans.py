@@ -272,7 +272,7 @@ def _boot_volume(
 
 
 def _home(tx: Tx, caller: DoorCaller, uuids: Sequence[str], hinted: Hinted) -> int | None:
-    """Return the row id of the pod of the resources that a new resource must be beside."""
+    """Return the row id of the pod with the resources that a new resource must be beside."""
     homes = {volume_of(tx, caller, each).pod_id for each in uuids} | hinted.homes
     if len(homes) > 1:
         raise Invalid(ELSEWHERE)

@@ -121,7 +121,7 @@ class DoorView:
 
 
 def _place(href: Json) -> str | None:
-    """Return the path of the resource in an address, or ``None`` if there is no resource.
+    """Return the path of the resource in an address, or ``None`` if it names no resource.
 
     The address may have megabytes, so each pattern is searched for only once.
     """

@@ -42,7 +42,7 @@ LINK_ENDING = ".invalid"
 
 @dataclass(frozen=True, slots=True)
 class KnownChild:
-    """A child zone, and this zone's password there, or ``None`` if it cannot be decrypted."""
+    """A child zone, and this zone's password there (``None`` if it cannot be decrypted)."""
 
     zone: ChildZone
     password: str | None

@@ -39,7 +39,7 @@ GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 """The interim answer to a client that waits before it sends its body."""
 ARRIVING = "innkeeper.arriving"
 """The key in the ASGI scope for the uvicorn object that receives the request and sends the answer.
-While a part of the body is missing, its ``more_body`` is true."""
+While a part of the body is missing, the object's ``more_body`` is true."""
 SEPARATORS = len(b": \r\n")
 CLIENT = "innkeeper.client_connection"
 """The key in the ASGI scope for the client's connection."""
