@@ -171,7 +171,8 @@ class AcknowledgedCreates:
         return set(self._busy.get(project_id, ()))
 
     async def has_looked_again(self, project_id: str | None) -> bool:
-        """Look again for creates in pods that did not answer. Return whether there were any.
+        """Look again for creates in pods that did not answer. Return whether there were such
+        creates.
 
         Call this before a client is told that something does not exist. Raises :class:`Unavailable`
         if such a pod still does not answer.

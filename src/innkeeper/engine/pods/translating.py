@@ -160,7 +160,7 @@ class Translating:
         return Translated(action.request.body, changing)
 
     def _demand_group(self, tx: Tx, pod: Pod, specs: Mapping[str, str]) -> None:
-        """Raise :class:`Invalid` if these extra specs choose another group than the pod's."""
+        """Raise :class:`Invalid` if these extra specs choose a group other than that of the pod."""
         keys = self._settings.podding.pod_affinity_keys
         if bindings.group_of_specs(tx, specs, keys) != pod.group:
             raise Invalid(OTHER_GROUP)
