@@ -32,7 +32,7 @@ class TokenSource(Protocol):
         """Discard the token, because the service refused it."""
 
     def service_url(self, service_type: str) -> str | None:
-        """Return an API's URL from the service catalog, or ``None`` if the catalog has none."""
+        """Return an API's URL from the service catalog, or ``None`` if the catalog lacks it."""
 
 
 class GivenToken:

@@ -65,7 +65,7 @@ class LoginRefused(PodSilent):
 
 
 class NoService(PodSilent):
-    """The pod's catalog has no service of this type, in the pod's region."""
+    """The pod's catalog has no service of this type in the pod's region."""
 
 
 @dataclass(frozen=True, slots=True)

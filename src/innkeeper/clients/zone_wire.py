@@ -1,6 +1,7 @@
 """The wire to child zones: signed requests to a child zone, and its answers.
 
-Always true: an answer is read up to its maximum size and no further. The caller limits the time.
+Always true: an answer is read up to its maximum size and no further. The caller limits the time of
+a request.
 """
 
 from __future__ import annotations

@@ -110,7 +110,8 @@ def digest_of(body: bytes) -> str:
 
 
 def signed_target(target: str) -> str:
-    """Return a target in the form for tokens. A long target is replaced by its digest."""
+    """Return a target in the form that it has in tokens. A long target is replaced by its
+    digest."""
     return target if len(target) <= TARGET_CHARS_MAX else _digested(target)
 
 

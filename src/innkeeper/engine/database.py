@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Database:
-    """The database of a command of the program, or of a starting service.
+    """The database for a command of the program, or for a starting service.
 
     Only the engine uses ``store``.
     """

@@ -157,7 +157,7 @@ class TreeBooter:
             await self._build(boot, dict(zip(left, offers, strict=False)), progress)
 
     async def boot_entry(self, boot: TreeBoot, opened: Opened, server_id: ServerId) -> Booted:
-        """Boot the server of one entry of a child zone. A client has presented the entry.
+        """Boot the server of one entry of a child zone. The entry comes from a client.
 
         Raises :class:`EntryUsed`, :class:`EntryExpired`, :class:`EntryStale`, and
         :class:`Unavailable` if the child does not answer. Raises :class:`Conflict` if another

@@ -23,8 +23,7 @@ again."""
 LOOK_S = 0.2
 STOP_S = 10.0
 HEARTBEAT, INSTEAD_OF = "--heartbeat", "--instead-of"
-"""Options of a supervised program. They have the pipe for its heartbeats, and how its predecessor
-ended."""
+"""Options of a supervised program: the pipe for its heartbeats, and how its predecessor ended."""
 DEAD, HUNG = "dead", "hung"
 READ_MAX = 65_536
 
