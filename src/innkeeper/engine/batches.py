@@ -328,7 +328,7 @@ def _boot_entries(
 def _decide_together(
     tx: Tx, executor: Executor, batch: Sequence[PendingCommand], outcomes: list[object]
 ) -> None:
-    """Run each different ``work`` once, with the items of all its commands."""
+    """Run each distinct ``work`` once, with the items of all commands that have it."""
     alike: dict[DecidingTogether[object, object], list[int]] = {}
     for i, each in enumerate(batch):
         if isinstance(each.command, DecideTogether):
@@ -352,7 +352,7 @@ def _run(
 
 
 def _write_together(tx: Tx, batch: Sequence[PendingCommand], outcomes: list[object]) -> None:
-    """Run each different ``work`` once, with the items of all its commands.
+    """Run each distinct ``work`` once, with the items of all commands that have it.
 
     No savepoints are used.
     """

@@ -71,7 +71,7 @@ class PodClouds:
     async def contact(self, pod: Pod, password: str) -> float:
         """Log in to a pod, and send its Compute API a request.
 
-        Return the milliseconds that it took.
+        Return how many milliseconds this took.
 
         ``pod`` may be a pod that is not stored yet. Raises :class:`PodSilent`.
         """

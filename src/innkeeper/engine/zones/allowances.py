@@ -1,6 +1,6 @@
 """Limits how many ids each zone parent may make this zone remember.
 
-Always true: in any time of one period's length, each parent takes at most twice ``most`` ids. If a
+Always true: within any time as long as a period, each parent takes at most twice ``most`` ids. If a
 zone has several processes, each process allows this number.
 """
 

@@ -188,7 +188,7 @@ class TreeBooter:
     async def _touch(self, progress: Progress) -> None:
         """Keep the repair from deciding this batch.
 
-        Raises :class:`Unavailable` if it was decided.
+        Raises :class:`Unavailable` if it is decided already.
         """
         rows, now = progress.rows, self._parts.clock()
         if not await self._parts.engine.write(lambda tx: remote.touch(tx, rows, now), len(rows)):

@@ -85,7 +85,7 @@ class ZoneTree:
         return self.parts.zoning.enable_zone_routing
 
     def hops_left(self, hop: Hop | None) -> int:
-        """Return the number of hops from a zone to a child that a request may still make."""
+        """Return how many hops (from a zone to a child zone) a request may still make."""
         if not self.routes:
             return 0
         # A parent must not make this zone ask more levels than its own setting allows.

@@ -32,7 +32,7 @@ def host_of(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 def change_of(body: Mapping[str, Any], now: datetime) -> HostChange:
     """Return the changes of a host.
 
-    Raises :class:`Invalid` if it would leave the freepool in the past.
+    Raises :class:`Invalid` if the host would leave in the past.
     """
     if not body:
         raise Invalid("No data to update")
