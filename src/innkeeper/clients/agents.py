@@ -21,7 +21,8 @@ REPORT_TIMEOUT_S = 60.0
 """The timeout of a report. The service needs long to store a report of 500 hosts, and longer while
 other agents send reports too."""
 POLL_EXTRA_S = 10.0
-"""The timeout of a long poll is longer by this than the time in which the service must answer."""
+"""The number of seconds by which the timeout of a long poll exceeds the time in which the service
+must answer."""
 CONNECTIONS_MAX = 8
 API = "/v2.1"
 REFUSALS: Mapping[int, type[Refusal]] = {400: Invalid, 404: NotFound, 409: Conflict, 413: TooLarge}

@@ -1,7 +1,7 @@
-"""Asks an operator's service whether to allow new or changed leases; reports ends of leases.
+"""Asks an operator's service whether a new or changed lease is allowed, and reports ended leases.
 
-Source: the external filter of Blazar. Always true: every request has a deadline. From an answer,
-the client uses at most a short message. The client is thread-safe.
+Source: the external filter of Blazar. Always true: every request has a deadline. Of an answer, the
+client reads only the status and a short message. The client is thread-safe.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CheckVerdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CheckAnswer:
-    """An answer. ``message`` is for the client, and may be empty."""
+    """The answer of the service. ``message`` is for the API client, and may be empty."""
 
     verdict: CheckVerdict
     message: str = ""

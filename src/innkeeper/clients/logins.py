@@ -16,7 +16,7 @@ from innkeeper.domain.errors import Invalid, Unavailable
 
 TIMEOUT_S = 10.0
 SEARCHED = ("./clouds.yaml", "~/.config/openstack/clouds.yaml", "/etc/openstack/clouds.yaml")
-"""The files in which the stock clients look for clouds, in this order."""
+"""The files in which OpenStack's own clients look for clouds, in this order."""
 OVERRIDE = "_endpoint_override"
 """The suffix of the keys with which a cloud's configuration overrides addresses of the catalog."""
 AUTH_TYPES = {"token": "v3token", "password": "password"}
@@ -32,7 +32,7 @@ class TokenSource(Protocol):
         """Discard the token, because the service refused it."""
 
     def service_url(self, service_type: str) -> str | None:
-        """Return an API's URL from the service catalog, or ``None`` if the catalog has none."""
+        """Return an API's URL from the service catalog, or ``None`` if the catalog lacks it."""
 
 
 class GivenToken:
@@ -161,7 +161,7 @@ def from_cloud(cloud: str, environ: Mapping[str, str]) -> KeystoneLogin:
 
 
 def from_clouds_file(cloud: str, paths: Sequence[str]) -> KeystoneLogin:
-    """Return a cloud's login from the first of these files that exists."""
+    """Return a cloud's login from the first existing file of ``paths``."""
     for path in paths:
         found = Path(path).expanduser()
         if found.is_file():

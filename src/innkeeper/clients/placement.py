@@ -1,4 +1,4 @@
-"""A client of the Placement API, Innkeeper's or OpenStack's.
+"""A client of a Placement API, of Innkeeper or of OpenStack.
 
 Always true: every call has a deadline, and responses are bounded. Temporary failures (a broken
 connection, a timeout, a response 500, 502, 503 or 504) are retried a limited number of times,

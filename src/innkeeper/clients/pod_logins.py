@@ -27,8 +27,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 class PodLogin:
     """The data with which this service logs in to a pod.
 
-    ``uuid`` and ``name`` are the pod's. ``endpoints`` has addresses by service type, which override
-    the addresses in the catalog. Without a ``region_name``, services of any region are used.
+    ``uuid`` and ``name`` are those of the pod. ``endpoints`` has addresses by service type, which
+    override the addresses in the catalog. Without a ``region_name``, services of any region are
+    used.
     """
 
     uuid: str
@@ -99,7 +100,7 @@ class PodSession:
     user_id: str = ""
 
     def address(self, service_type: str, region_name: str) -> str | None:
-        """Return the public address of a service; ``None`` if there is none."""
+        """Return the public address of a service, or ``None`` if the catalog lacks the service."""
         for name in ALIASES.get(service_type, (service_type,)):
             for type_, region, address in self.services:
                 if type_ == name and region_name in ("", region):
@@ -128,7 +129,7 @@ def checked_auth_url(url: str) -> str:
 
 
 def login_body(login: PodLogin) -> bytes:
-    """Return the request for a token with a password, scoped to the project."""
+    """Return the body of a login with a password, which asks for a token for the project."""
     user = {
         "name": login.username,
         "password": login.password,
@@ -140,7 +141,7 @@ def login_body(login: PodLogin) -> bytes:
 
 
 def session_of(token: str, body: bytes) -> PodSession:
-    """Return the session from an answer to a login. Raises ``ValueError`` if it is not usable."""
+    """Return the session from an answer to a login. Raises ``ValueError`` if none can be read."""
     if not token or len(token) > TOKEN_CHARS_MAX or not (token.isascii() and token.isprintable()):
         raise ValueError("it has no usable token")
     try:

@@ -56,7 +56,7 @@ class PodSilent(Exception):
 
     @classmethod
     def of_status(cls, status: int, *, may_have_arrived: bool = False) -> PodSilent:
-        """Return the error for an answer with a status that is not expected."""
+        """Return the error for an answer with an unexpected status."""
         return cls(WITH_STATUS.format(status), may_have_arrived=may_have_arrived)
 
 
@@ -65,7 +65,7 @@ class LoginRefused(PodSilent):
 
 
 class NoService(PodSilent):
-    """The pod's catalog has no service of this type, in the pod's region."""
+    """The pod's catalog has no service of this type in the pod's region."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class PodClient:
             status = answer.status
             return answer
         except TimeoutError as error:
-            why = f"no answer within {call.timeout_s:g} seconds"
+            why = f"the pod gave no answer within {call.timeout_s:g} seconds"
             raise PodSilent(why, may_have_arrived=progress.has_begun) from error
         finally:
             # A pod that is only being tried has no name yet.
@@ -192,7 +192,7 @@ class PodClient:
             async with asyncio.timeout(timeout_s):
                 return await self._log_in(login)
         except TimeoutError as error:
-            raise PodSilent(f"no answer within {timeout_s:g} seconds") from error
+            raise PodSilent(f"the pod gave no answer within {timeout_s:g} seconds") from error
 
     async def session(
         self, login: PodLogin, timeout_s: float, *, is_sure: bool = False
@@ -208,7 +208,7 @@ class PodClient:
             async with asyncio.timeout(timeout_s):
                 return await self._session(login, self._of(login))
         except TimeoutError as error:
-            raise PodSilent(f"no answer within {timeout_s:g} seconds") from error
+            raise PodSilent(f"the pod gave no answer within {timeout_s:g} seconds") from error
 
     async def forget(self, uuid: str) -> None:
         """Close the connections to one pod, and forget its token."""

@@ -1,6 +1,7 @@
 """The wire to child zones: signed requests to a child zone, and its answers.
 
-Always true: an answer is read up to its maximum size and no further. The caller limits the time.
+Always true: an answer is read up to its maximum size and no further. The caller limits the time of
+a request.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ __all__ = (
 )
 
 SignedRequest = WireRequest
-"""A request to a child zone: the whole URL, and the headers, with the token that signs the
-request."""
+"""A signed request to a child zone: the whole URL, and the headers. One header has the hop
+token."""
 ZoneAnswer = WireAnswer
 """The answer of a child."""
 
@@ -56,7 +57,7 @@ class ZoneSilent(Exception):
 
     @classmethod
     def of_status(cls, status: int) -> ZoneSilent:
-        """Return the error for an answer with a status that is not expected."""
+        """Return the error for an answer with an unexpected status."""
         return cls(f"the child answered {status}", may_have_arrived=True)
 
 

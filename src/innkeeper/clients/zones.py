@@ -67,7 +67,7 @@ class ZoneRequest:
 
 
 def bytes_of(count: int, each: int) -> int:
-    """Return the maximum size of an answer that lists ``count`` things of ``each`` bytes."""
+    """Return the maximum size of an answer with ``count`` things of at most ``each`` bytes."""
     return min(ANSWER_BYTES_LEAST + count * each, ANSWER_BYTES_MAX)
 
 
@@ -114,7 +114,7 @@ class ZoneClient:
     ) -> ZoneAnswer:
         """Send a request, and return the whole answer. Raises :class:`ZoneSilent`.
 
-        If there is no password, nothing is sent.
+        Without a ``password``, nothing is sent.
         """
         begun_s = time.perf_counter()
         status: int | None = None
@@ -143,7 +143,7 @@ class ZoneClient:
                     return await self._wire.exchange(child, self._signed(child, password, request))
         except TimeoutError as error:
             raise ZoneSilent(
-                f"no answer within {request.timeout_s:g} seconds",
+                f"the child gave no answer within {request.timeout_s:g} seconds",
                 may_have_arrived=has_begun,
                 is_late=True,
             ) from error

@@ -27,7 +27,8 @@ class RequestGroup:
 
     A suffixed group gets all of its resources from one provider. This provider must have at least
     one trait of every set in ``required``. It must also be in at least one aggregate of every set
-    in ``member_of``. A suffixed group without ``resources`` only adds a provider to the mappings.
+    in ``member_of``. A suffixed group without ``resources`` claims nothing, but the mappings have
+    its provider.
     """
 
     suffix: str = UNSUFFIXED
@@ -44,8 +45,8 @@ class CandidateQuery:
     """A query for allocation candidates. The ``groups`` have distinct suffixes.
 
     ``is_isolated`` requires different providers for the suffixed groups. Each set in
-    ``same_subtrees`` contains suffixes of groups. One of these groups must have a provider that is
-    equal to, or an ancestor of, the providers of all the others.
+    ``same_subtrees`` contains suffixes of groups. One of these groups must have a provider whose
+    subtree contains the providers of all the other groups.
 
     ``root_required`` and ``root_forbidden`` are traits of the root provider. With
     ``takes_one_of_a_tree``, a candidate uses at most one provider of each tree. Clients that do not
@@ -95,8 +96,8 @@ class ProviderSummary(msgspec.Struct, frozen=True, gc=False):
 class FoundCandidates:
     """The candidates, and a summary of every provider in their trees.
 
-    If ``is_cut`` is set, an internal bound stopped the search before it reached the ``limit`` of
-    the query. There may then be more candidates.
+    ``is_cut`` says that an internal bound stopped the search early, so that there may be more
+    candidates.
     """
 
     candidates: list[Candidate]

@@ -128,7 +128,7 @@ class Status:
     PAUSED = "PAUSED"
     SUSPENDED = "SUSPENDED"
     VERIFY_RESIZE = "VERIFY_RESIZE"
-    """The server was moved or resized, but not confirmed. The move can still be reverted."""
+    """The server was moved or resized. The user can still confirm or revert this."""
     SHELVED = "SHELVED"
     SHELVED_OFFLOADED = "SHELVED_OFFLOADED"
     """The server is shelved, and no longer on a host."""
@@ -244,11 +244,11 @@ class Definitions:
 class BootRequest(msgspec.Struct, frozen=True):
     """A validated request for servers, before the flavor and other named objects are looked up.
 
-    Up to ``count_max`` servers are placed, if the quota and the hosts allow them. If fewer than
-    ``count_min`` servers fit, no server is placed. ``forced_host`` is the only acceptable host; the
-    caller has checked that the user may force a host. ``seed`` determines the random choices.
-    ``server_ids`` are ``count_max`` new ids. With ``is_repeat``, an earlier attempt may have
-    created servers with these ids, so existing servers are looked up first.
+    As many servers are placed as the quota and the hosts allow, but at most ``count_max``. If fewer
+    than ``count_min`` servers fit, no server is placed. ``forced_host`` is the only acceptable
+    host; the caller has checked that the user may force a host. ``seed`` determines the random
+    choices. ``server_ids`` are ``count_max`` new ids. With ``is_repeat``, an earlier attempt may
+    have created servers with these ids, so existing servers are looked up first.
 
     ``destination`` comes from a build plan entry, in which a zone chose a host for one server.
     ``destination`` has the id of this server and the name of this host. No other host is
@@ -261,12 +261,13 @@ class BootRequest(msgspec.Struct, frozen=True):
     numbers if the request is for several servers.
 
     A request from a zone parent has ``definitions``, which are used instead of this zone's objects.
-    A request for one build plan entry has the ``entry_id``. A request for several has ``entries``.
-    With ``is_across_zones``, other zones may get servers of the same batch, so the weights of hosts
-    must be comparable across zones. With ``is_refused_without_hosts``, no server is left in ERROR
-    if there are too few hosts. With ``may_be_elsewhere``, it is no error if this zone does not know
-    the requested availability zone or host. With ``has_volumes``, volumes are reserved for the
-    servers. With ``is_volume_backed``, one of a server's volumes is its boot disk.
+    A request for one build plan entry has the ``entry_id``. A request for several build plan
+    entries has ``entries``. With ``is_across_zones``, other zones may get servers of the same
+    batch, so the weights of hosts must be comparable across zones. With
+    ``is_refused_without_hosts``, no server is left in ERROR if there are too few hosts. With
+    ``may_be_elsewhere``, it is no error if this zone does not know the requested availability zone
+    or host. With ``has_volumes``, volumes are reserved for the servers. With ``is_volume_backed``,
+    one of a server's volumes is its boot disk.
     """
 
     project_id: str
@@ -319,7 +320,7 @@ class BootRequest(msgspec.Struct, frozen=True):
 
 
 class Booted(msgspec.Struct, frozen=True):
-    """The result of a boot request. All servers have rows, and either a host or a fault.
+    """The result of a boot request. Each server has a row, and either a host or a fault.
 
     If no host was found, ``refused`` has the reasons. ``refused_by`` is the filter that removed the
     last host, or the plugin that failed. Two fields are for administrators. ``counted_fault`` is

@@ -31,7 +31,7 @@ of the project's id follow the prefix."""
 WITH_SERVERS = "with:"
 """The prefix of the marks of volumes that a pod makes for servers.
 
-After the prefix come the mark of the create or the id of the server, and the device number.
+The prefix is followed by the mark of the create (or the id of the server) and the device number.
 """
 MARK = "innkeeper-door"
 """The metadata key under which a pod stores the mark of a resource that the door makes."""
@@ -128,21 +128,21 @@ class PodResource:
 
 def object_of(told: Json) -> Mapping[str, Json]:
     """Return a value from a body as a JSON object. The schema of the body ensures the type."""
-    assert isinstance(told, Mapping), "the schema of a body is checked before"
+    assert isinstance(told, Mapping), "the schema of a body allows no other type"
     return told
 
 
 def objects_of(told: Json) -> Sequence[Mapping[str, Json]]:
     """Return a list from a body, or an empty list for ``None``. The schema ensures the type."""
     rows = told or ()
-    assert isinstance(rows, Sequence), "the schema of a body is checked before"
+    assert isinstance(rows, Sequence), "the schema of a body allows no other type"
     return [object_of(each) for each in rows]
 
 
 def number_of(told: Json) -> int:
     """Return a number from a body, or 0 for ``None``. The schema ensures the type."""
     number = told or 0
-    assert isinstance(number, int | float | str), "the schema of a body is checked before"
+    assert isinstance(number, int | float | str), "the schema of a body allows no other type"
     return int(number)
 
 

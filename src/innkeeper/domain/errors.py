@@ -82,7 +82,7 @@ class NotEnough(Conflict):
 
 
 class WrongState(Conflict):
-    """The state of a server forbids the action. The field ``fact`` has the value ``value``."""
+    """The state of a server forbids the action. ``fact`` names the field that forbids it."""
 
     def __init__(self, server_uuid: str, fact: str, value: str | None) -> None:
         super().__init__(
@@ -154,7 +154,7 @@ class ClientLeft(Refusal):
     """The client closed the connection before its request was processed."""
 
     def __init__(self) -> None:
-        super().__init__("The client closed the connection before the request's turn.")
+        super().__init__("The client closed the connection before its request was processed.")
 
 
 class PluginFailed(Refusal):

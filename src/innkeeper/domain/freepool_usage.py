@@ -80,7 +80,8 @@ def merged(windows: Iterable[Window]) -> list[Window]:
 
 
 def intersection(first: Sequence[Window], second: Sequence[Window]) -> list[Window]:
-    """Return the time that is in both lists. Each list is in order and without overlaps."""
+    """Return the times that both lists cover. In each list, windows are in order and do not
+    overlap."""
     found, one, two = [], 0, 0
     while one < len(first) and two < len(second):
         start = max(first[one].start, second[two].start)

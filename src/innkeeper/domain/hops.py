@@ -40,8 +40,8 @@ PARENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """The pattern of zone parents' names. A name has no colon, because a colon separates the name from
 an id."""
 OWNER_CHARS_MAX = 180
-"""The maximum length of ids of users and projects. With a prefix, such an id fits in the
-database."""
+"""The maximum length of ids of users and projects. The database has room for such an id with the
+prefix of its zone parent."""
 NAME_CHARS_MAX = 255
 VISITED_MAX = 16
 TARGET_CHARS_MAX = 1024
@@ -110,7 +110,8 @@ def digest_of(body: bytes) -> str:
 
 
 def signed_target(target: str) -> str:
-    """Return a target in the form for tokens. A long target is replaced by its digest."""
+    """Return a target in the form that it has in tokens. A long target is replaced by its
+    digest."""
     return target if len(target) <= TARGET_CHARS_MAX else _digested(target)
 
 
@@ -141,7 +142,7 @@ def _digested(target: str) -> str:
 
 
 def is_one(text: str) -> bool:
-    """Return whether a text begins as a hop token. The token may still be invalid."""
+    """Return whether a text has the prefix of hop tokens. The token may still be invalid."""
     return text.startswith(FORM)
 
 

@@ -12,7 +12,7 @@ from innkeeper.domain.ids import ProviderId, ProviderUuid, ServerId
 
 
 class Dedication:
-    """The dedication of a host. It is ``None`` for a host for general use.
+    """The dedication of a host. A host for general use has the dedication ``None``.
 
     ``POOLED`` hosts are in a host flavor's pool and take no servers. ``OPEN`` and ``CLOSED`` hosts
     belong to a pcloud. ``OPEN`` hosts take servers that name the pcloud. ``CLOSED`` hosts take no
@@ -143,7 +143,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class HostDefaults:
-    """Defaults for values of new hosts that the agent does not report.
+    """Defaults for new hosts. They are used for values that the agent does not report.
 
     Reported capabilities older than ``capabilities_max_age_s`` count as unknown.
     """
@@ -156,7 +156,7 @@ class HostDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The result of a host's report. The database does not have the ``unknown_servers``."""
+    """The result of a host's report. ``unknown_servers`` are not in the database."""
 
     name: str
     provider_uuid: ProviderUuid

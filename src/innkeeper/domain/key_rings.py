@@ -1,8 +1,8 @@
 """Encryption with key rings, for build plan entries and stored secrets.
 
 The first key of a ring encrypts ("seals") content into a *box*. Every key of the ring can decrypt
-("open") the boxes that it sealed itself. Each user of this module defines the text format of its
-boxes, the data that a box is bound to, and the error for a box that cannot be opened.
+("open") the boxes that it sealed itself. Each module that makes boxes defines their text format,
+the data that a box is bound to, and the error for a box that cannot be opened.
 
 Always true: a box is a nonce followed by an AES-256-GCM ciphertext. To open a box, a caller needs
 the key that sealed the box, and the bytes that the box is bound to. The id of a key reveals nothing
@@ -104,7 +104,7 @@ def is_unpadded(text: str) -> bool:
 
 
 def are_unpadded(texts: Sequence[str]) -> bool:
-    """Return whether :func:`is_unpadded` is true for all texts, but faster than in a loop."""
+    """Return whether :func:`is_unpadded` is true for all texts. This is faster than a loop."""
     return all(map(_ends_well, texts)) and _has_only_the_alphabet("".join(texts))
 
 

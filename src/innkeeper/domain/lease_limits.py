@@ -23,8 +23,8 @@ class LeaseLimits:
     """The limits of one project, or the project's usage. As a limit, -1 is unlimited.
 
     ``leases`` counts leases that are not over, and ``future_leases`` leases that have not begun.
-    The other fields are the highest totals of all reservations at any one time: of whole hosts, of
-    slots for servers, and of virtual processors in slots.
+    The other fields are the highest totals that all reservations together have at any time, in
+    whole hosts, slots for servers, and virtual processors in slots.
     """
 
     leases: int = UNLIMITED
@@ -80,7 +80,7 @@ def excess(
     before: Sequence[ReservedUnits] = (),
     since: datetime,
 ) -> Excess | None:
-    """Return when a lease exceeds a limit the most, at or after ``since``, or ``None`` if never.
+    """Return the time from ``since`` on at which a lease exceeds a limit the most, or ``None``.
 
     ``before`` has the units that the lease reserved before a change. The function ignores times at
     which the change does not increase the lease's use, because this use was accepted earlier.

@@ -63,7 +63,7 @@ class TagCondition:
     """Conditions on the tags of a server. Empty fields are ignored.
 
     The server must have every tag in ``every``, and at least one tag in ``some``. It must lack at
-    least one tag in ``not_every``, and every tag in ``not_some``.
+    least one tag in ``not_every``, and have no tag in ``not_some``.
     """
 
     every: tuple[str, ...] = ()

@@ -135,7 +135,7 @@ class Migration:
         """The host that has to clean up after the migration."""
         if self.status not in LEFT_AT_DESTINATION:
             return self.source_host
-        assert self.dest_host is not None, "these statuses follow the choice of a destination"
+        assert self.dest_host is not None, "a migration with this status has a destination"
         return self.dest_host
 
     @property
@@ -145,7 +145,7 @@ class Migration:
 
 
 def larger(migration: Migration, than: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the vcpus and the MB by which a migration's larger flavor exceeds ``than``."""
+    """Return the vcpus and MB by which a migration's larger flavor exceeds the flavor ``than``."""
     vcpus, memory_mb = (
         max(migration.old_flavor[name], migration.new_flavor[name]) - than[name]
         for name in ("vcpus", "memory_mb")

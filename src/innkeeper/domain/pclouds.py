@@ -80,10 +80,10 @@ class SizePolicy:
 class Pcloud:
     """A project's set of dedicated hosts. ``project_id`` is the owner.
 
-    A ratio of ``None`` keeps the hosts' own ratios. With ``is_automatic``, a request without a
-    pcloud may also use the hosts, if its project is one that :func:`consenting` returns. While new
-    ratios are being applied, hosts up to the row ``rolled_out_to`` have the new ratios. If
-    ``rolled_out_to`` is ``None``, all hosts have them.
+    A ratio of ``None`` keeps the hosts' own ratios. With ``is_automatic``, requests that name no
+    pcloud may also use the hosts. Such requests must come from the projects that :func:`consenting`
+    returns. While new ratios are being applied, hosts up to the row ``rolled_out_to`` have the new
+    ratios. If ``rolled_out_to`` is ``None``, all hosts have them.
     """
 
     id: int

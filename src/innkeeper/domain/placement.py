@@ -141,11 +141,11 @@ Amounts = Mapping[ProviderId, Mapping[ClassId, int]]
 
 
 class ConsumerClaim(msgspec.Struct, frozen=True):
-    """All new allocations of one consumer. Empty ``amounts`` delete the consumer's allocations.
+    """New allocations of one consumer, which replace all its earlier allocations.
 
-    ``seen`` is the consumer's expected generation, or ``None`` if the consumer must not exist yet.
-    ``is_new_id`` promises that the id was generated for this claim. Such a consumer has no
-    allocations to look up or to replace.
+    Empty ``amounts`` only delete the earlier allocations. ``seen`` is the consumer's expected
+    generation, or ``None`` if the consumer must not exist yet. ``is_new_id`` promises that the id
+    was generated for this claim. Such a consumer has no allocations to look up or to replace.
     """
 
     uuid: ConsumerUuid

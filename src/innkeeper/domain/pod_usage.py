@@ -1,4 +1,4 @@
-"""Compute from measurements the usage of a pod (a cloud behind this service), and when it is full.
+"""Compute the usage of a pod (a cloud behind this service) and a forecast from measurements.
 
 Always true: a pod never counts as full in a kind of amounts whose usage or total is unknown.
 Source: the design *Dynamic Pod Binding*; ADR 0039.

@@ -1,4 +1,4 @@
-"""Microversions of APIs: of this service, and of the services that it calls."""
+"""Microversions of this service's APIs, and of the APIs that this service calls."""
 
 from __future__ import annotations
 

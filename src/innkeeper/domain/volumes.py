@@ -53,7 +53,7 @@ class AttachOrigin:
     """The kind of program that connects an attached volume to its server."""
 
     SERVER = "server"
-    """The agent on the server's host, which receives orders for this."""
+    """The agent on the server's host, which gets an order to connect the volume."""
     CLIENT = "client"
     """The client that asked for the attachment, such as Nova."""
 

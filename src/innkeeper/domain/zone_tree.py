@@ -56,8 +56,8 @@ class ChildZone:
     """A child zone of this zone.
 
     ``username`` is the name under which the child knows this zone as a zone parent. A weight that
-    the child sends counts as ``weight_offset + weight_scale x weight``. In weights between zones,
-    the lowest weight wins. A child that ``is_draining`` gets no new servers.
+    the child sends counts as ``weight_offset + weight_scale x weight``. Between zones, the lowest
+    weight wins. A child that ``is_draining`` gets no new servers.
     """
 
     id: int
@@ -80,12 +80,12 @@ class ChildZone:
 
     @property
     def takes_servers(self) -> bool:
-        """Whether plans ask the child."""
+        """Whether plans ask the child for offers."""
         return self.is_reachable and not self.is_draining
 
     @property
     def is_missed(self) -> bool:
-        """Whether plans would ask the child, but cannot because it does not answer."""
+        """Whether plans leave the child out only because it does not answer."""
         return self.is_enabled and not self.is_draining and not self.state.is_active
 
 
@@ -127,8 +127,8 @@ class ZoneParent:
     def admitted(self, roles: frozenset[str]) -> frozenset[str]:
         """Return the roles in this zone of a user who has ``roles`` in the zone parent.
 
-        Only roles that this zone granted to the parent are returned. If the user must not write in
-        this zone, ``reader`` is added to the result, even if it was not granted.
+        Only roles that this zone granted to the parent are returned. If the user may not write in
+        this zone, the result also has ``reader``, even if it was not granted.
         """
         kept = roles & frozenset(self.roles)
         is_restricted = READER in roles and WRITING_ROLES.isdisjoint(roles)

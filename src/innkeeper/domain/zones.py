@@ -137,7 +137,7 @@ def digest(request: Mapping[str, Any]) -> str:
 
 
 def plan_key(text: str) -> bytes:
-    """Parse a key from the settings. The ``ValueError`` for an invalid key hides the key."""
+    """Parse a key from the settings. A ``ValueError`` does not quote the invalid key."""
     lengths = " or ".join(map(str, KEY_DIGITS))
     if len(text) not in KEY_DIGITS:
         raise ValueError(f"a key must have {lengths} hexadecimal digits, not {len(text)}")

@@ -6,18 +6,18 @@ that failed together do not retry together.
 
 What follows a failure (:mod:`innkeeper.engine.retry` has the numbers of retries):
 
-- After a conflict with another transaction, or a connection lost before the commit was sent,
-  nothing was written. The whole batch is retried on another connection.
+- If the batch conflicted with another transaction, or if the connection was lost before the commit
+  was sent, nothing was written. The whole batch is retried on another connection.
 - A batch that timed out while waiting for other writers is refused. Retrying its commands one by
   one would not help, because each would wait just as long.
 - After any other failure, one of the commands is at fault. So all commands are executed one by one.
   This ends early if the database is unreachable, or if a command times out while waiting for other
   writers.
 - If the connection was lost after the commit was sent, boots are looked up by the ids of their
-  servers, in the write transaction that repeats the missing boots. A write transaction first waits
-  until the lost transaction has ended. Other writes are not retried. Their clients are told that
-  the outcome is unknown. If a committed write were retried, it could be refused, and the client
-  would conclude that the write had failed.
+servers. The same write transaction repeats the missing boots. A write transaction first waits until
+the lost transaction has ended. Other writes are not retried. Their clients are told that the
+outcome is unknown. If a committed write were retried, it could be refused, and the client would
+conclude that the write had failed.
 - A request may repeat a boot that another process has already committed. Such a boot is also looked
   up by the ids of its servers.
 """
@@ -60,7 +60,7 @@ LOG = structlog.get_logger("innkeeper.decisions")
 
 OF_ALL = (Busy, Unreachable)
 """Errors that are not the fault of any command. If commands are executed one by one, such an error
-ends the execution, and all remaining commands get it."""
+ends the execution, and all remaining commands get the error."""
 
 
 TOGETHER = (Boot, BootEntries, DecideTogether, WriteTogether)
@@ -114,8 +114,8 @@ def carry_out(
     ``late`` returns commands that arrived while the batch waited for its turn to write. These
     commands join the batch. Otherwise, they would wait until every other process has had its turn.
 
-    ``planner`` may hold the host table when this returns. The caller must call ``planner.end``
-    before it uses the executor again.
+    After the return, ``planner`` may still hold the host table. The caller must call
+    ``planner.end`` before it uses the executor again.
     """
     repeats = Repeats()
     outcomes: list[object] | None = None
@@ -328,7 +328,7 @@ def _boot_entries(
 def _decide_together(
     tx: Tx, executor: Executor, batch: Sequence[PendingCommand], outcomes: list[object]
 ) -> None:
-    """Run each different ``work`` once, with the items of all its commands."""
+    """Run each distinct ``work`` once, with the items of all commands that have it."""
     alike: dict[DecidingTogether[object, object], list[int]] = {}
     for i, each in enumerate(batch):
         if isinstance(each.command, DecideTogether):
@@ -352,7 +352,7 @@ def _run(
 
 
 def _write_together(tx: Tx, batch: Sequence[PendingCommand], outcomes: list[object]) -> None:
-    """Run each different ``work`` once, with the items of all its commands.
+    """Run each distinct ``work`` once, with the items of all commands that have it.
 
     No savepoints are used.
     """

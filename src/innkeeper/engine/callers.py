@@ -1,7 +1,7 @@
 """The caller that submits commands: its project, and whether its client is still connected.
 
-Always true: if a client has left, a command of its request is dropped only if the request has
-written nothing yet, and has asked no other zone or pod. So a request with several steps is never
+Always true: when a client leaves, a command of its request is dropped only if the request has
+neither written anything nor asked another zone or pod. So a request with several steps is never
 left half done.
 
 The service's own commands have no client. These commands are always carried out.
@@ -61,9 +61,9 @@ class Caller:
 
 
 def group_of(context: RequestContext) -> str:
-    """Return the group of a request: its project, or its user without a project.
+    """Return the group of a request, which is its project, or its user if it has no project.
 
-    Agents with their own credentials have one group for all.
+    All agents with their own credentials form one group.
     """
     if context.agent_identity is not None:
         return AGENTS

@@ -3,10 +3,10 @@
 Always true: commands of one group (a project) keep their order. While all waiting commands fit
 into one batch, they are taken in the order of their arrival.
 
-If more commands wait than a batch holds, the groups share the batches: a group that has many
-commands waiting does not delay the few commands of another group by more than a batch. The shares
-are measured in rows, so that few large commands count as much as many small ones. Source: P. Goyal
-et al., "Start-time Fair Queuing" (1996).
+If more commands wait than a batch holds, the groups share the batches: the many commands of one
+group delay the few commands of another group by at most a batch. The shares are measured in rows,
+so that few large commands count as much as many small ones. Source: P. Goyal et al., "Start-time
+Fair Queuing" (1996).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ GROUP_WAITING_MAX = WAITING_MAX // 2
 """The maximum number of waiting commands of one group, so that one project cannot fill the whole
 queue."""
 FEW_WAITING = 16
-"""Even if the queue is full, each group may have this number of waiting commands, because they get
-their turns soon. The service's own commands are such a group. Some of them keep this process the
-leader, so they must not be refused."""
+"""Each group may have this number of waiting commands even if the queue is full, because these
+commands get their turns soon. The service's own commands form one such group. Some of them keep
+this process the leader, so they must not be refused."""
 
 
 class CommandQueue:

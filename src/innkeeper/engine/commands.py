@@ -121,8 +121,8 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
 
     ``admit`` is run before the boots, in the same transaction. It returns the ids of servers that
     must not be built. These servers get no outcome. If ``admit`` raises a refusal, nothing is
-    written. Its second argument says whether the command may have been committed before. If so, the
-    request may already be recorded as accepted.
+    written. The second argument of ``admit`` says whether the command may have been committed
+    before. If so, the request may already be recorded as accepted.
 
     If the request has no entries, this zone chooses the hosts. Then the servers are booted
     together, and none is booted if ``admit`` returns any id.

@@ -1,4 +1,4 @@
-"""A database for commands of the program: one transaction at a time, without any threads.
+"""The database as the program's commands use it: one transaction at a time, in one thread.
 
 Always true: when ``write`` returns, its changes are on the disk.
 """
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Database:
-    """The database of a command of the program, or of a starting service.
+    """The database for a command of the program, or for a starting service.
 
     Only the engine uses ``store``.
     """

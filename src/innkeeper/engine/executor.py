@@ -45,7 +45,7 @@ class Executor(Protocol):
         """Plan the next boot before its transaction begins. Return whether that was possible."""
 
     def plans_ahead(self) -> tuple[int, int]:
-        """Of the plans made ahead, return how many were used, and how many were undone."""
+        """Return how many of the plans made ahead were used, and how many were undone."""
 
     def follow(self, tx: Tx) -> None:
         """Bring the host table up to date with what ``tx`` sees."""
@@ -62,7 +62,7 @@ class Planner(Protocol):
         """Whether :meth:`begin` would now take over the host table."""
 
     def begin(self, *, has_followed: bool) -> None:
-        """Take over the host table, if plans are needed and ``has_followed``.
+        """Take over the host table, if plans are needed and ``has_followed`` is true.
 
         ``has_followed`` says that the table already shows the batch that is about to be committed.
         """

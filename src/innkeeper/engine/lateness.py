@@ -14,7 +14,7 @@ from typing import TypeVar
 Service = TypeVar("Service")
 
 RARE_POLLS_S = 60.0
-"""The longest time between two polls with which late services are left out of requests. With rarer
+"""Late services are left out of requests only if they are polled at least this often. With rarer
 polls, a service that was late once would be left out for too long."""
 LATE_SHARE = 0.5
 """A service becomes late only if it had at least this share of the usual timeout to answer."""
@@ -51,7 +51,7 @@ def divided(
 ) -> tuple[list[Service], list[Service]]:
     """Return the services that a request asks, and the services that it leaves out.
 
-    ``is_awaited`` is called once for each service, because its answer may change between two calls.
+    ``is_awaited`` is called once for each service, because its result may change between two calls.
     """
     asked: list[Service] = []
     left_out: list[Service] = []

@@ -164,8 +164,8 @@ class PeriodicTasks:
     def _of_leases(self) -> list[PeriodicTask]:
         """Return the tasks of leases.
 
-        Events have their own thread, because they must be on time. Webhooks have one, too, because
-        they are slow.
+        Events have their own thread, because they must be on time. Webhooks also have their own
+        thread, because they are slow.
         """
         store, writer, leasing = self._store, self._writer, self._settings.leasing
         events = LeaseEvents(store, writer, self._clock, time.monotonic, self._lease_context)

@@ -60,7 +60,7 @@ class PlannerThread:
         return is_slow and self._waiting.has_boots and self._executor.may_plan_ahead
 
     def begin(self, *, has_followed: bool) -> None:
-        """Hand over the host table and the queue, if a plan is needed and ``has_followed``.
+        """Hand over the host table and the queue, if a plan is needed and ``has_followed`` is true.
 
         ``has_followed`` says that the table already shows the batch that is about to be committed.
         """

@@ -2,7 +2,7 @@
 
 Always true: the number of waiting reads is limited, so that each read is answered before its client
 gives up. A read that loses its connection is retried a few times, because it changes nothing. A
-read starts after the call that it serves, or after all calls that share it.
+read starts after the call that it serves. A shared read starts after all of its calls.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ project, such as a binding to a pod. Two such writes at once are rare, and the s
 first one's binding."""
 GROUP_ATTEMPTS_MAX, GROUP_PAUSE_S = 40, 0.25
 """Attempts to create a server of a group while another request creates the group's first server in
-another pod. The maximum number of attempts and the pause between two of them give ten seconds in
-all. This is enough, because a pod that refuses a server usually does so at once."""
+another pod. With the maximum number of attempts, the pauses add up to about ten seconds. This is
+enough, because a pod that refuses a server usually does so at once."""
 PODS_MAX = 10
 """The maximum number of pods that are asked for one create, one after the other. Each pod may take
 seconds, and clients wait for about a minute. Even two refusals are rare, because pods that are

@@ -1,7 +1,7 @@
 """Wakes requests that wait for a commit.
 
-Always true: a wake-up is not lost if it comes after a request has started to listen, but before the
-request waits.
+Always true: a wake-up is not lost if it comes between the start of a request's listening and its
+wait.
 
 A wake-up may come late, because this process may notice the commits of other processes late.
 Therefore, waiting requests also poll.

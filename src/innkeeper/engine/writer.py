@@ -48,8 +48,8 @@ but at least ``GATHER_MIN_S`` and at most ``GATHER_MAX_S`` seconds.
 
 The writer expects as many commands as the last batch answered, plus the commands that were waiting
 after that batch. It stops waiting once all expected commands have come, or once an interval brings
-no new command. There are no more than two intervals, because the check at the end of each interval
-takes the interpreter lock from the threads that submit commands."""
+no new command. There are at most two intervals. The check at the end of an interval takes the
+interpreter lock from the threads that submit commands."""
 FAILURES_MAX = 5
 """The service reports that it is not ready after this many consecutive failed batches."""
 DEFERRED_S = 0.25

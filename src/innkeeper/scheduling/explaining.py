@@ -99,7 +99,7 @@ def _refused(
 def before(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan
 ) -> tuple[Refused, tuple[Ranked, ...]]:
-    """Return the rejected hosts and the best hosts, as before the plan took its amounts."""
+    """Return the rejected and the best hosts, as they were before the plan took its amounts."""
     with depletion.Aside(hosts, spec, plan.entries):
         found = refusals.look(pipeline.filters, hosts, spec)
         weights = _weights(pipeline, hosts, spec, found)
@@ -150,7 +150,7 @@ def _replayed(
 ) -> tuple[tuple[Chosen, ...], Refused | None]:
     """Return the chosen hosts of a plan, and the reasons why the first unplaced server has no host.
 
-    The reasons are None if the plan places all servers or none.
+    If the plan places all servers, or no server, ``None`` is returned instead of reasons.
     """
     chosen: list[Chosen] = []
     current = spec

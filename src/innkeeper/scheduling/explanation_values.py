@@ -26,7 +26,7 @@ from innkeeper.scheduling.filters import dedication
 
 COUNTS = ("hosts", "candidates")
 TALLY_COUNTS = ("removed", "refused", "alone")
-"""The keys in a tally that have numbers of hosts. ``COUNTS`` has these keys for an explanation."""
+"""The keys of a tally whose values are numbers of hosts. ``COUNTS`` has those of an explanation."""
 
 
 def explanation(value: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:

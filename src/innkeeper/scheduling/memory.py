@@ -1,8 +1,8 @@
 """Cache the results of steady filters and weighers, by the shape of the request.
 
 Steady filters and weighers are those whose results can be cached. The shape consists of all values
-in a request that they read. Most requests have one of a few shapes. Only rows that were edited
-since the last use are evaluated again.
+in a request that these filters and weighers read. Most requests have one of a few shapes. Only rows
+that were edited since the last use are evaluated again.
 
 Always true after :meth:`Memories.recall`: the cached results are equal, bit for bit, to the results
 that the pipeline would compute now. This applies to the weights and to the filter that removed each
@@ -236,7 +236,7 @@ class Memory:
         return self._codes(masks, rows)
 
     def _codes(self, masks: Sequence[Mask], rows: Rows) -> Codes:
-        """Return for each row the number of the first filter that removed the row, or ``LEFT``."""
+        """For each row, return the number of the first filter that removed the row, or ``LEFT``."""
         count = self._hosts.row_count if isinstance(rows, slice) else rows.shape[0]
         codes: Codes = np.full(count, LEFT, dtype=np.uint8)
         # The order is reversed, so that the first filter overwrites the later ones.

@@ -57,7 +57,7 @@ class TableWeigher(Protocol[Table_contra, Spec_contra]):
         """Return a finite number for each row. The highest number is the best."""
 
     def scale(self, table: Table_contra, spec: Spec_contra, /) -> float:
-        """Return the number that gets the weight 1, or 0 if the weigher does not apply."""
+        """Return the divisor of the column, or 0 if the weigher does not apply."""
 
 
 class Filter(Protocol):
@@ -117,7 +117,7 @@ class Weigher(Protocol):
         """Return a finite number for each row, in the weigher's own unit."""
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
-        """Return the number that gets the weight 1, or 0 if the weigher does not apply."""
+        """Return the divisor of the column, or 0 if the weigher does not apply."""
 
 
 APART = frozenset({"amounts", "rules", "hints"})
@@ -210,7 +210,7 @@ S = TypeVar("S")
 
 
 def masks(filters: Sequence[TableFilter[T, S]], table: T, spec: S) -> Iterator[tuple[int, Mask]]:
-    """Yield for each filter that applies its index in ``filters`` and its mask."""
+    """For each filter that applies, yield its index in ``filters``, and its mask."""
     for place, each in enumerate(filters):
         mask = each.mask(table, spec, ALL_ROWS)
         if mask is not None:
@@ -266,7 +266,7 @@ def missing(by: Filter, hosts: HostTable, spec: RequestSpec) -> tuple[str, str]:
 def scales(
     weighers: Sequence[tuple[TableWeigher[T, S], float]], table: T, spec: S
 ) -> Iterator[tuple[int, float, float]]:
-    """Yield for each weigher that applies its index, its multiplier / scale, and the scale."""
+    """For each weigher that applies, yield its index, its multiplier / scale, and the scale."""
     for place, (each, multiplier) in enumerate(weighers):
         scale = each.scale(table, spec)
         if scale != 0.0:

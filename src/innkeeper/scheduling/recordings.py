@@ -40,8 +40,8 @@ DENSITY = 3
 MB = 2**20
 BYTES_MAX = 512 * MB
 """The maximum size of a file, and of all its unpacked members, as a protection against ZIP bombs.
-With all standard classes and traits, the columns of 100,000 hosts take 123 MiB. The same number
-of custom classes and traits in addition doubles the size."""
+With all standard classes and traits, the columns of 100,000 hosts take 123 MiB. If as many custom
+classes and traits are added, the size doubles."""
 HEAD_BYTES_MAX = 256 * MB
 """The maximum size of the archive's file ``HEAD``. The limit is more than twice the size for
 100,000 hosts that each have servers of 20 projects."""

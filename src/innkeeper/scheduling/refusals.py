@@ -30,7 +30,7 @@ NEAREST_TURNS = 2**48
 class Refusals:
     """The filters that reject each host.
 
-    ``columns`` has for each filter the mask of rejected hosts, or None if the filter does not
+    For each filter, ``columns`` has the mask of rejected hosts, or None if the filter does not
     apply. ``counts`` has the number of rejecting filters by host.
     """
 
@@ -85,7 +85,7 @@ def tallies(
 
 
 def shortages(hosts: HostTable, spec: RequestSpec) -> Amount:
-    """Return for each host the sum of the missing shares of all requested amounts.
+    """For each host, return the sum of the missing shares of all requested amounts.
 
     The missing share of an amount is between 0 and 1. The share is also 1 if the amount is free,
     but the unit rules do not allow it in one allocation.

@@ -54,7 +54,7 @@ class VolumeSpec:
 
 
 class Pools:
-    """Either the hosts with disks or the shared pools in one decision."""
+    """The pools of one kind in a decision: either the hosts with disks, or the shared pools."""
 
     def __init__(
         self, hosts: HostTable, spec: VolumeSpec, names: PoolNames, *, are_shared: bool
@@ -181,7 +181,7 @@ STEADY_FILTERS: tuple[tuple[str, str, Callable[[Pools], Mask]], ...] = (
     ),
     (
         "PoolAffinityFilter",
-        "the pool of another volume was asked for, or excluded",
+        "the request excludes the pool, or asks for the pool of another volume",
         _are_where_asked,
     ),
 )

@@ -175,7 +175,7 @@ def test_a_preemptible_server_uses_the_freepool_where_no_lease_needs_the_host_so
     assert mask is not None
     assert np.flatnonzero(mask).tolist() == rows.tolist()
     assert dedication.mask(table, spec, ALL_ROWS).tolist() == mask.tolist()
-    text = "a preemptible server can only use hosts that no lease needs for long enough"
+    text = "a preemptible server can only use hosts that no lease will need soon"
     assert LEASE_FILTER.missing(table, spec) == text
     ordinary = dedication.mask(table, asking(), ALL_ROWS)
     assert [table.names[row] for row in np.flatnonzero(ordinary)] == ["general"]

@@ -35,7 +35,7 @@ LOOKS_MAX = 3
 that each renewal changes."""
 WRITE_WITHIN_S = 5.0
 RESIGN_WITHIN_S = 2.0
-"""When a process stops, it waits this long for a step in progress, and then this long for the write
+"""A stopping process waits this long for a step in progress, and then again this long for the write
 with which it resigns. If it cannot resign, the other processes notice later that it is gone."""
 
 OnChange = Callable[[Leader | None], None]

@@ -74,7 +74,8 @@ Message = Ask | Cancel | Reply | Decline | Ping | Greeting
 
 
 def proof(secret: bytes, side: bytes, nonce: bytes, channel: bytes) -> bytes:
-    """Return a proof that ``side`` knows the secret. The other side has drawn ``nonce``.
+    """Return a proof that ``side`` knows the secret. ``nonce`` is a random number that the other
+    side has drawn.
 
     ``channel`` is the digest of the server's certificate, or empty on a Unix socket. So a proof for
     one connection is worthless on a connection to another server. Raises :class:`ValueError` if the

@@ -48,7 +48,7 @@ class Link:
         return self._current is not None
 
     def follow(self, leader: Leader | None) -> None:
-        """From now on, forward requests to this leader, or to none."""
+        """Forward requests to this leader from now on. With ``None``, forward no requests."""
         self._leader = leader
         if self._connecting is not None:
             self._connecting.cancel()

@@ -1,9 +1,9 @@
 """The leader's side of the connections. It answers requests that other processes forward.
 
-Always true: a request is carried out only for a process that runs the same version of the program,
-and has proved that it knows the secret that the processes of the database share. If a connection
-ends, the clients of its requests count as gone, so requests that have not begun are dropped. Every
-process listens from its start, because it may become the leader.
+Always true: a request is carried out only if its sender runs the same version of the program, and
+has proved that it knows the secret of the database's processes. If a connection ends, the clients
+of its requests count as gone, so requests that have not begun are dropped. Every process listens
+from its start, because it may become the leader.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ One process at a time does this work. It extends its turn with every commit. If 
 process takes over :data:`TURN_S` after the last commit. The state of events is in the store, so
 nothing is lost. A process itself remembers only which lease is next, and which leases must wait.
 
-What is retried: if a lease waits for an agent, or if another writer has changed the same rows, the
-lease is retried after short pauses, without a limit. An unexpected error is retried
+What is retried: a lease that waits for an agent, or whose rows another writer has changed, is
+retried after short pauses, without a limit. An unexpected error is retried
 ``lease_event_retries_max`` times, with growing pauses.
 """
 
@@ -46,8 +46,8 @@ period."""
 LEASES_AT_ONCE = 20
 """The maximum number of leases that take a step together."""
 DONE_AT_ONCE = 50
-"""After this number of changes in one transaction, the transaction begins no further step, because
-all other writers wait for it."""
+"""After this number of changes, a transaction begins no further step, because all other writers
+wait for the transaction."""
 BEGUN_AT_ONCE = DONE_AT_ONCE
 """The maximum number of leases whose events are begun together."""
 LINES = 50
@@ -195,9 +195,8 @@ class LeaseEvents:
         self._queue.extendleft(reversed(skipped))
 
     def _wake_idle(self) -> bool:
-        """If some lease made progress, queue the leases again that had made none.
-
-        Hosts that they need may be free now. Return whether any lease was queued.
+        """If a lease made progress, queue again the leases that made none. The hosts that they need
+        may be free now. Return whether any lease was queued.
         """
         if all(seen == self._progress for seen in self._idle.values()):
             return False
@@ -224,7 +223,8 @@ class LeaseEvents:
     def _write(self, uuids: Sequence[str], act: Act, lines: int) -> Mapping[str, Answer]:
         """Call ``act`` for each of these leases, in as few commits as possible. Return the answers.
 
-        If the process has lost its turn, it does nothing, and forgets its queue and its pauses.
+        If the process has lost its turn, this method does nothing, and forgets the queue and the
+        pauses.
         """
         now = self._clock()
         load = _Load(now, act, self._context())

@@ -19,7 +19,8 @@ from innkeeper.engine.maintenance.invariants import AT_ONCE, REPAIRS, findings
 from innkeeper.store import soundness
 
 AT_ONCE_MAX = 100
-"""The maximum number of findings repaired in one transaction. All other writers wait for it."""
+"""The maximum number of findings repaired in one transaction. All other writers wait for the
+transaction."""
 ROUNDS_MAX = 3
 """The maximum number of rounds of repairs. A repair can reveal further findings, such as a consumer
 that has no allocations any more."""

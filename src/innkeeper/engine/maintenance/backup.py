@@ -86,7 +86,7 @@ def put_back(source: Path, target: Path, now: datetime, tell: Tell) -> Path | No
 
 
 def way_of(url: str, file: Path) -> Path | Programs:
-    """Return how to back up a database: its own file, or commands that save and restore it.
+    """Return the file of a database, or the commands that save and restore the database.
 
     The commands use ``file`` as the backup.
 

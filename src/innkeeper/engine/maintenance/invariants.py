@@ -1,4 +1,4 @@
-"""The invariants of all parts of the data model (rooms), with their checks and repairs."""
+"""The invariants of all rooms (parts of the data model), with their checks and repairs."""
 
 from __future__ import annotations
 

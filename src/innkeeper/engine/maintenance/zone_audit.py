@@ -178,7 +178,7 @@ class ZoneAudit:
             known = self._rows(ids)
             unknown += sum(each not in known for each in ids)
             if not is_in_order or unknown > UNKNOWN_MAX:
-                raise ZoneSilent("the pages of servers do not end", may_have_arrived=True)
+                raise ZoneSilent("its list of servers does not end", may_have_arrived=True)
             after = ids[-1]
             strange = [e.uuid for e in rows if e.uuid not in known and not e.is_undecided]
             # Look again, because these servers may have been deleted, or their rows may have been

@@ -5,13 +5,13 @@ also wait here for the work that follows the answer to a delete.
 
 Always true: before a pod is asked to create something, the routing (the record of where a resource
 is) is on the disk. The routing has the mark by which the resource is found again. After a client
-was told of a create, later requests of its project wait until the create is settled, or was looked
-for in its pod. So a client never misses a resource that it was told of. Only the next create need
-not wait, because its transaction also settles the earlier creates.
+was told of a create, later requests of its project wait until the create is settled, or until its
+pod was searched for it. So a client never misses a resource that it was told of. Only the next
+create need not wait, because its transaction also settles the earlier creates.
 
 A client may get the answer before its create is settled. If several processes serve the same door
-(gateway), however, every create is settled before the answer, because other processes cannot know
-which creates this process has not settled yet.
+(gateway), however, every create is settled before the answer, because each process knows only its
+own unsettled creates.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from innkeeper.systems.pods import pods, routings
 LOG = structlog.get_logger("innkeeper.pods")
 T = TypeVar("T")
 LEFT_MAX = 1_000
-"""The maximum number of creates left by an earlier process that are settled when their projects
+"""Of the creates that an earlier process left, at most this many are settled when their projects
 next send a request. The periodic task settles the others."""
 WAIT_MAX_S = 5.0
 """The maximum time for which a request waits. A pod that does not answer must not stop all requests
@@ -60,8 +60,8 @@ class Reads(Enum):
 
     A ``CREATE`` reads in a transaction that also writes, and sees earlier creates that are recorded
     in the same commit. So it does not wait for such records, but only for answers of pods. A
-    request about ``ONE`` resource does not wait for the end of deletes, because it asks the pod of
-    the resource.
+    request about ``ONE`` resource does not wait for the end of deletes, because it asks the
+    resource's pod.
     """
 
     ALL = auto()
@@ -171,7 +171,8 @@ class AcknowledgedCreates:
         return set(self._busy.get(project_id, ()))
 
     async def has_looked_again(self, project_id: str | None) -> bool:
-        """Look again for creates in pods that did not answer. Return whether there were any.
+        """Look again for creates in pods that did not answer. Return whether there were such
+        creates.
 
         Call this before a client is told that something does not exist. Raises :class:`Unavailable`
         if such a pod still does not answer.

@@ -91,7 +91,7 @@ class BootVolumes:
     async def _shown(
         self, expected: PodRouting, pod: Pod, server: Mapping[str, Json]
     ) -> list[ShownVolume]:
-        """Return the volumes of a server that this service does not know yet."""
+        """Return the volumes of a server, without those that this service knows."""
         told = server.get(ATTACHED)
         rows = told if isinstance(told, list) else []
         return await self._unknown(expected, pod, ids_of(rows)[:VOLUMES_MAX])
@@ -99,7 +99,7 @@ class BootVolumes:
     async def _unknown(
         self, expected: PodRouting, pod: Pod, uuids: Sequence[str]
     ) -> list[ShownVolume]:
-        """Return the volumes of ``uuids`` that this service does not know yet."""
+        """Return the volumes with these ids, without those that this service knows."""
 
         def look(tx: Tx) -> list[str]:
             return [each for each in uuids if not routings.known(tx, each, VOLUME)]

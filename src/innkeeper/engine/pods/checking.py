@@ -24,10 +24,10 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import routings
 
 WITHIN = timedelta(hours=1)
-"""The time for which this service often looks at a resource that is being deleted or changed."""
+"""For this time after a delete or change began, this service often looks at the resource."""
 WITH_FLAVORS: Mapping[str, str] = {"openstack-api-version": "compute 2.47"}
-"""The headers of a request for a server. Since this microversion, a server is shown with the
-amounts of its flavor."""
+"""The headers of a request for a server. Their microversion is the first that shows a server with
+the amounts of its flavor."""
 MOVING = frozenset({"RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "MIGRATING"})
 GROWING = frozenset({"extending", "retyping", "deleting"})
 MB_PER_GB = 1024

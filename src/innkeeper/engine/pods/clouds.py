@@ -71,7 +71,7 @@ class PodClouds:
     async def contact(self, pod: Pod, password: str) -> float:
         """Log in to a pod, and send its Compute API a request.
 
-        Return the milliseconds that it took.
+        Return how many milliseconds this took.
 
         ``pod`` may be a pod that is not stored yet. Raises :class:`PodSilent`.
         """
@@ -96,7 +96,7 @@ class PodClouds:
     async def own_login(self, pod: Pod) -> PodLogin:
         """Return the login of this service at a pod.
 
-        Raises :class:`PodSilent` if there is no login, as for a pod that does not answer.
+        A missing login raises :class:`PodSilent`, the error for pods that do not answer.
         """
         try:
             return await self.login(pod.uuid)

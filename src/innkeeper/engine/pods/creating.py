@@ -68,8 +68,8 @@ FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_
 """Statuses with which a pod refuses a create because it lacks quota or room. Another pod may accept
 the create."""
 LACKING = {HTTPStatus.BAD_REQUEST: "badRequest", HTTPStatus.NOT_FOUND: "itemNotFound"}
-"""Statuses (and the keys of their bodies) with which a pod answers if it may have lost an object
-that the create names: a flavor, volume type, key pair or image."""
+"""Statuses (and the keys of their bodies) that show that a pod may have lost an object of the
+create: a flavor, volume type, key pair or image."""
 AWAY = "The cloud that serves this request does not answer. Try again later."
 UNKNOWN = "It is not known whether the resource was created. Check the list before you retry."
 
@@ -175,7 +175,7 @@ class Creating:
         return await self._after_answer(sent, answer)
 
     async def _prepared(self, plan: Plan, pod: Pod) -> tuple[PodLogin, dict[str, Json]]:
-        """Return the login and the body for a create. Make objects of the body that the pod lacks.
+        """Return the login and the body for a create. Make the named objects that the pod lacks.
 
         Raises :class:`Conflict` if the pod refuses to make something, and :class:`PodSilent`.
         """
@@ -212,7 +212,7 @@ class Creating:
     async def _body(
         self, plan: Plan, pod: Pod, login: PodLogin, *, is_sure: bool = True
     ) -> dict[str, Json]:
-        """Return the body for a pod. Make objects of the body that the pod lacks.
+        """Return the body for a pod. Make the objects that the body names and the pod lacks.
 
         With ``is_sure``, the pod is not asked for objects that it had a few minutes ago.
         """

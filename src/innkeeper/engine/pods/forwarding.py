@@ -66,8 +66,9 @@ class Forwarding:
     async def forward(self, request: DoorRequest, uuid: str, check: Check) -> DoorAnswer:
         """Send a request for a resource to its pod.
 
-        ``check`` gets the resource's routing, and raises an error if the caller may not do this.
-        Raises :class:`NotFound`, :class:`Invalid`, :class:`QuotaExceeded` and :class:`Unavailable`.
+        ``check`` gets the resource's routing, and raises an error if the caller may not send the
+        request. Raises :class:`NotFound`, :class:`Invalid`, :class:`QuotaExceeded` and
+        :class:`Unavailable`.
         """
 
         def look(tx: Tx) -> tuple[PodRouting, Pod, Sequence[PodRouting]]:

@@ -98,7 +98,7 @@ class GroupProvisioning:
         return _id_of(named[0]) if named else None
 
     async def remove(self, routing: PodRouting, pod: Pod) -> bool:
-        """Delete a group in a pod, and forget its routing. Return true.
+        """Delete a group in a pod, and forget its routing. Always returns true.
 
         Raises :class:`PodSilent`.
         """

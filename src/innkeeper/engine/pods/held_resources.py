@@ -1,4 +1,4 @@
-"""Read from a pod which servers and volumes it has, of all projects.
+"""Read the servers and volumes of all projects from a pod.
 
 Always true: an answer that is not a list of resources with ids is an error. The reading of a list
 ends, because each page must begin after the previous page.

@@ -1,8 +1,8 @@
 """Translate the filters of a list for pods, whose ids and names differ from the door's.
 
-Always true: a filter is sent to a pod only if its value, translated if necessary, means the same
-there. The door (gateway) applies all other filters to the rows of the pod, or refuses them with an
-error.
+Always true: a filter is sent to a pod only if its value (or the translated value) means the same in
+the pod. The door (gateway) applies all other filters to the rows of the pod, or refuses them with
+an error.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class ListOrder:
 
     @staticmethod
     def of(kind: str, sort: Sort) -> ListOrder:
-        """Return an order. Raises :class:`Invalid` if lists cannot be sorted by a key."""
+        """Return an order. Raises :class:`Invalid` for a key by which lists cannot be sorted."""
         for key, _ in sort:
             if key not in SORTS[kind]:
                 raise Invalid(f"Sorting by {key} is not supported.")

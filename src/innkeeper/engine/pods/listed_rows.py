@@ -75,9 +75,9 @@ class RowLayout:
     """The fields of rows, in order, and a function that decodes pages with such rows.
 
     Some rows may lack the ``optional`` fields. ``attributes`` maps the names of fields to
-    attributes of the decoded rows. Only administrators see the fields ``of_hosts``. Only the fields
-    ``changing`` may be changed. The ``unnamed`` fields are in all rows. This service has no rule
-    for their names, but may change parts of their values.
+    attributes of the decoded rows. Only administrators see the ``of_hosts`` fields. This service
+    may change only the ``changing`` fields. The ``unnamed`` fields are in all rows. This service
+    has no rule for their names, but may change parts of their values.
     """
 
     parts: Mapping[str, RowPart]

@@ -187,7 +187,7 @@ class Lists:
             # A pod that has sent some pages is not late, even if the list has many pages.
             if not has_told.is_set():
                 self._clouds.note_late(pod)
-            raise PodSilent(f"no list within {timeout_s:g} seconds") from error
+            raise PodSilent(f"the pod sent no list within {timeout_s:g} seconds") from error
 
     async def _paged(
         self,

@@ -93,7 +93,7 @@ class Lookups:
         headers: Mapping[str, str],
         key: str,
     ) -> tuple[list[tuple[Pod, list[Row]]], list[Pod]]:
-        """Return the rows of all pages of a list in each pod, and the pods that did not answer.
+        """Read a whole list from each pod. Return the rows, and the pods that did not answer.
 
         The bodies of answers have the rows under ``key``.
         """
@@ -123,7 +123,7 @@ class Lookups:
                 # A pod that has sent some pages is not late, even if the list has many pages.
                 if not has_told.is_set():
                     self._clouds.note_late(pod)
-                raise PodSilent(f"no list within {timeout_s:g} seconds") from error
+                raise PodSilent(f"the pod sent no list within {timeout_s:g} seconds") from error
 
         return await self._each(asked, one)
 

@@ -1,8 +1,8 @@
 """Read the usage of a pod from its own statistics.
 
 Always true: a usage is JSON of a bounded size, with finite numbers. A pod without a Block Storage
-service has a total of 0 for volumes. If a pod does not tell an amount, the usage lacks this amount,
-and it does not count as used.
+service has a total of 0 for volumes. An amount that a pod does not report is missing in the usage,
+and does not count as used.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def measure(client: PodClient, login: PodLogin, timeout_s: float) -> dict[
 
 
 async def poll(client: PodClient, login: PodLogin, timeout_s: float) -> None:
-    """Check that a pod answers with its login. Raises :class:`PodSilent`."""
+    """Check that a pod accepts its login and answers. Raises :class:`PodSilent`."""
     decoded(await client.send(login, PodCall(COMPUTE, "GET", "/flavors?limit=1", timeout_s)))
 
 
@@ -77,7 +77,7 @@ async def _statistics(client: PodClient, login: PodLogin, timeout_s: float) -> M
 
 
 def _sums(rows: Sequence[Mapping[str, object]]) -> dict[str, float]:
-    """Return the sums of the amounts that are in all rows."""
+    """Return the sum of each amount over the rows. An amount that any row lacks is left out."""
     names = [*(name for pair in OF_SERVERS.values() for name in pair), "running_vms"]
     found = {name: [number(each.get(name)) for each in rows] for name in names}
     return {

@@ -1,4 +1,4 @@
-"""Read the objects that a create names, such as the flavor, image and key pair, and the quotas.
+"""Read the quotas for a create, and the objects that it names, such as flavor, image and key pair.
 
 Always true: if the caller may not use one of these objects at the door (gateway), the request is
 refused before any pod is asked.
@@ -50,7 +50,7 @@ class Plan:
 
     If only one pod is possible, ``must`` is its row id. This pod has volumes that the request
     names, the server group of the request, or a resource that the new resource must be beside. With
-    ``follows_group``, only the server group can be the reason for ``must``.
+    ``follows_group``, nothing but the server group requires the pod ``must``.
     """
 
     request: DoorRequest
@@ -272,7 +272,7 @@ def _boot_volume(
 
 
 def _home(tx: Tx, caller: DoorCaller, uuids: Sequence[str], hinted: Hinted) -> int | None:
-    """Return the row id of the pod of the resources that a new resource must be beside."""
+    """Return the row id of the pod with the resources that a new resource must be beside."""
     homes = {volume_of(tx, caller, each).pod_id for each in uuids} | hinted.homes
     if len(homes) > 1:
         raise Invalid(ELSEWHERE)

@@ -44,8 +44,8 @@ _OWN_KEY = re.compile(rf"(.+)-[0-9a-f]{{{DIGEST_CHARS}}}")
 class Provisioning:
     """Makes objects that pods lack, and remembers for a while which objects they have.
 
-    ``made`` counts the objects that were made, or that have a new id. Without ``is_sure``, the pod
-    is asked even for remembered objects.
+    ``made`` counts the objects that were made, or that have a new id. If ``is_sure`` is false, the
+    pod is asked even for remembered objects.
     """
 
     def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
@@ -189,7 +189,7 @@ class Provisioning:
             _demand(made, f"volume type {kind.name}", HTTPStatus.OK, HTTPStatus.CONFLICT)
             if made.status == HTTPStatus.CONFLICT:
                 # Another request has just made the volume type. The next request finds it.
-                raise PodSilent("the volume type is being made")
+                raise PodSilent("the pod is still making the volume type")
             found = decoded(made).get("volume_type")
         if isinstance(found, Mapping) and _is_private(found):
             await self._share(own, login, str(found.get("id")))

@@ -24,7 +24,7 @@ from innkeeper.systems.pods.checks import PodDifference, PodFault
 
 LOG = structlog.get_logger("innkeeper.pods")
 AT_ONCE = 100
-"""The maximum number of repairs in one transaction. All other writers wait for it."""
+"""The maximum number of repairs in one transaction. All other writers wait for the transaction."""
 RETRY_S = 60.0
 """After a failed check, the pod is checked again after this time."""
 LOST_MAX = 20
@@ -103,8 +103,8 @@ class Reconciling:
 def retried_s(period_s: float) -> float:
     """Return the age that is recorded for a check that has just failed.
 
-    With this age, the next check is due after :data:`RETRY_S`, or after the period if that is
-    shorter.
+    With this age, the next check is due after :data:`RETRY_S`, or after the period of checks if the
+    period is shorter.
     """
     return max(0.0, period_s * periodic.EARLY - RETRY_S)
 

@@ -1,4 +1,4 @@
-"""Find the outcome of creates, deletes and changes whose outcome is unknown.
+"""Find out what became of creates, deletes and changes with an unknown outcome.
 
 Always true: a create is forgotten only if its pod has answered twice, some time apart, that no
 resource has the create's mark. One answer is not enough. A pod that was paused may answer this

@@ -28,8 +28,8 @@ ZONES = frozenset({"OS-EXT-AZ:availability_zone", "availability_zone"})
 """``PROJECTS``, ``TEXTS`` and ``ZONES`` have the names of fields that :meth:`DoorView.text`
 changes."""
 HIDDEN = frozenset({"destination_project_id"})
-"""The names of fields that are always shown as null, because they have the id of a pod's project
-that this service does not know."""
+"""The names of fields that are always shown as null. They have ids of projects in the pod that this
+service does not know."""
 HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "host_status")
 WHOLE = frozenset({"links", "metadata", "image", "server_groups"})
 """The names of fields with objects or lists that :meth:`DoorView.field` changes."""
@@ -121,7 +121,7 @@ class DoorView:
 
 
 def _place(href: Json) -> str | None:
-    """Return the path of the resource in an address, or ``None`` if there is no resource.
+    """Return the path of the resource in an address, or ``None`` if it names no resource.
 
     The address may have megabytes, so each pattern is searched for only once.
     """

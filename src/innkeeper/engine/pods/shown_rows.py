@@ -148,7 +148,7 @@ class _Column(Generic[V]):
         )
 
     def change(self, told: Sequence[T], make: Callable[[T], Json]) -> None:
-        """Replace the values ``told`` by the results of ``make``. Equal values are made once."""
+        """Replace the values ``told`` by results of ``make``. Equal values share one call."""
         made = {each: make(each) for each in set(told)}
         if any(key != each for key, each in made.items()):
             _set(self.rows, self.attribute, map(made.__getitem__, told))
@@ -178,7 +178,7 @@ def _run(calls: Iterable[object]) -> None:
 
 
 def _joined(rows: Iterable[Row], attributes: Sequence[str]) -> Iterable[bytes]:
-    """Return the texts of these fields, joined for each row, without duplicates."""
+    """Return one text per row, with the texts of these fields, but no text twice."""
     if not attributes:
         return ()
     # The first attribute is repeated, because ``attrgetter`` with one attribute returns no tuple.

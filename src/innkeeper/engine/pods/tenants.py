@@ -150,7 +150,7 @@ def id_of_named(answer: PodAnswer, kind: str, name: str) -> str:
     """Return the id of the project or role with this name, from an answer to a create or a list.
 
     Raises :class:`PodSilent` if no row has this name. The name is compared, because a pod may
-    ignore the filter of a list. Without this, a project of this service might get another project's
+    ignore the filter of a list. Otherwise, a project of this service might get another project's
     resources.
     """
     told = decoded(answer)

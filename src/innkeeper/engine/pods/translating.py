@@ -65,7 +65,7 @@ class _Action:
     login: PodLogin
 
     def with_arguments(self, **changed: Json) -> dict[str, Json]:
-        """Return the body with changed arguments, without those that are ``None``."""
+        """Return the body with changed arguments. Arguments that are ``None`` are removed."""
         whole = {**self.arguments, **changed}
         kept = {name: each for name, each in whole.items() if each is not None}
         return {**object_of(self.request.body), self.name: kept}
@@ -160,7 +160,7 @@ class Translating:
         return Translated(action.request.body, changing)
 
     def _demand_group(self, tx: Tx, pod: Pod, specs: Mapping[str, str]) -> None:
-        """Raise :class:`Invalid` if these extra specs choose another group than the pod's."""
+        """Raise :class:`Invalid` if these extra specs choose a group other than that of the pod."""
         keys = self._settings.podding.pod_affinity_keys
         if bindings.group_of_specs(tx, specs, keys) != pod.group:
             raise Invalid(OTHER_GROUP)

@@ -1,9 +1,9 @@
-"""Attachments and transfers of volumes. Only the volumes' pods store them.
+"""Attachments and transfers of volumes, which are stored only in the volumes' pods.
 
 Always true: the door (gateway) stores no attachments and no transfers. It looks for them in the
-pods of the caller's volumes, and shows only attachments and transfers of volumes that it knows. A
-project can accept a volume only if its quota has room for the volume. This is checked in the
-transaction that begins the transfer.
+pods of the caller's volumes, and shows only those of volumes that it knows. A project can accept a
+volume only if its quota has room for the volume. This is checked in the transaction that begins the
+transfer.
 """
 
 from __future__ import annotations

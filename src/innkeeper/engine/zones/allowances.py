@@ -1,6 +1,6 @@
 """Limits how many ids each zone parent may make this zone remember.
 
-Always true: in any time of one period's length, each parent takes at most twice ``most`` ids. If a
+Always true: within any time as long as a period, each parent takes at most twice ``most`` ids. If a
 zone has several processes, each process allows this number.
 """
 
@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 
 class Allowances:
-    """Allows ``most`` for each parent in each period."""
+    """Allows each zone parent ``most`` ids in each period."""
 
     def __init__(self, most: int, period: timedelta) -> None:
         self._most = most

@@ -157,7 +157,7 @@ class TreeBooter:
             await self._build(boot, dict(zip(left, offers, strict=False)), progress)
 
     async def boot_entry(self, boot: TreeBoot, opened: Opened, server_id: ServerId) -> Booted:
-        """Boot the server of one entry of a child zone. A client has presented the entry.
+        """Boot the server of one entry of a child zone. The entry comes from a client.
 
         Raises :class:`EntryUsed`, :class:`EntryExpired`, :class:`EntryStale`, and
         :class:`Unavailable` if the child does not answer. Raises :class:`Conflict` if another
@@ -188,7 +188,7 @@ class TreeBooter:
     async def _touch(self, progress: Progress) -> None:
         """Keep the repair from deciding this batch.
 
-        Raises :class:`Unavailable` if it was decided.
+        Raises :class:`Unavailable` if it is decided already.
         """
         rows, now = progress.rows, self._parts.clock()
         if not await self._parts.engine.write(lambda tx: remote.touch(tx, rows, now), len(rows)):

@@ -200,8 +200,8 @@ async def undo(
 ) -> list[str]:
     """Undo servers in a child. Return the ids that the child certainly does not have now.
 
-    The child deletes the servers as their users would. It also forbids ids that it does not know,
-    so that no late request builds servers with these ids.
+    The child deletes the servers as their users would. It also blocks unknown ids, so that no late
+    request builds servers with these ids.
     """
     done: list[str] = []
     for start in range(0, len(ids), UNDONE_AT_ONCE):

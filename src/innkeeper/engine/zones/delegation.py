@@ -62,7 +62,7 @@ async def place(
 ) -> dict[str, str]:
     """Let the child place and build the servers. Return the outcome for each server's id.
 
-    If the child refuses a request without a plan, it gets only requests with plans for a while.
+    For a while after the child refused a request without a plan, it gets only requests with plans.
     """
     parts = tree.parts
     facts = tree.below(boot.hop, parts.zoning.zone_request_timeout_s)

@@ -34,7 +34,7 @@ ANSWER_BYTES_MAX = 2 * 2**20
 LEVELS_MAX = 8
 """The maximum number of hops that the settings allow."""
 SHOWN_MAX = 1000
-"""The maximum number of filters in one zone's explanation; also that of zones, and of servers."""
+"""A zone's explanation has at most this many filters, this many zones and this many servers."""
 Name = Annotated[str, Meta(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
 """A name without control characters, because operators print it."""
 Count = Annotated[int, Meta(ge=0, le=2**53)]

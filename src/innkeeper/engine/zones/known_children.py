@@ -31,8 +31,8 @@ from innkeeper.systems.zones.children import Reached
 
 KNOWN_FOR_S = 1.0
 REFUSED_FOR_S = 60.0
-"""If a child refuses a request for servers without a plan, it only gets requests with plans for
-this time. Such a child may run an older release."""
+"""For this time after a child refused a request without a plan, it gets only requests with plans.
+Such a child may run an older release."""
 INFO = "/zones/info"
 SYSTEM = RequestContext(request_id="", user_id="zone")
 """The caller of requests without a user, such as polls. It has no roles."""
@@ -42,7 +42,7 @@ LINK_ENDING = ".invalid"
 
 @dataclass(frozen=True, slots=True)
 class KnownChild:
-    """A child zone, and this zone's password there, or ``None`` if it cannot be decrypted."""
+    """A child zone, and this zone's password there (``None`` if it cannot be decrypted)."""
 
     zone: ChildZone
     password: str | None

@@ -3,7 +3,7 @@
 Always true: however many servers a child has, it is asked for only one page, or for a second one if
 the first is too large. If a child gives no usable answer, its servers are missing, and the list
 says so. A child can show a server only if this zone has recorded the server in this child. It can
-show other servers only as deleted.
+show other servers only if they are deleted.
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ from innkeeper.systems.compute.servers import servers, zone_servers
 from innkeeper.systems.zones import parents, remote
 
 Begun = Delegated | Collection[str] | None
-"""The recorded servers, or a reason why nothing was recorded. The reason is one of three: the ids
-that this zone knows already, an empty collection if this zone refuses the request, or ``None`` if
-this zone has hosts of its own."""
+"""The recorded servers, or the reason why nothing was recorded: the ids that this zone knows
+already, an empty collection for a refused request, or ``None`` if this zone has hosts of its
+own."""
 
 
 class ServerPlacer:
@@ -152,7 +152,7 @@ def _entry(boot: TreeBoot, index: int, offer: PlacedOffer) -> EntryToBuild:
 def _admitted(boot: TreeBoot, tx: Tx, *, is_repeat: bool) -> set[str]:
     """Accept the id of a parent's request. Return the ids of its servers that are known here."""
     hop, ids = boot.hop, boot.request.server_ids
-    assert hop is not None, "only zone parents have servers placed"
+    assert hop is not None, "only zone parents send this request"
     parents.spend(tx, hop, is_repeat=is_repeat)
     below = {str(each.uuid) for each in remote.by_uuids(tx, ids)}
     return {*zone_servers.ever_here(tx, ids), *below, *remote.forbidden(tx, ids)}

@@ -21,10 +21,10 @@ class Progress:
     """The progress of a boot batch. Servers are identified by their places in the request.
 
     If it is not known whether a server exists, its id is in ``doubtful``, and its place gets
-    another id. No server has an id in ``gone``. The rows of doubtful and gone ids stay until it is
-    decided whether the batch stays, or until other rows are written for it. ``refusing`` has the
-    ids of children that built less than half of what they last offered. ``begun_at`` is the time at
-    which the first rows were written.
+    another id. No server has an id in ``gone``. The rows of doubtful and gone ids stay until the
+    batch is decided, or until other rows are written for it. ``refusing`` has the ids of children
+    that built less than half of what they last offered. ``begun_at`` is the time at which the first
+    rows were written.
     """
 
     ids: list[ServerId]
@@ -52,7 +52,7 @@ class Progress:
 
     @property
     def rows(self) -> list[str]:
-        """The ids of all rows for servers in children."""
+        """The ids of all rows that record servers of the batch in child zones."""
         return [*self.below_ids, *self.others]
 
     @property

@@ -1,8 +1,8 @@
 """Finish or undo boots of processes that died, and correct the rows of servers in child zones.
 
-Always true: a server is forgotten only after its child has answered that it has no such server. It
-is decided only once which servers of a boot batch stay, because rows are updated only if their
-states have not changed.
+Always true: a server is forgotten only after its child has answered that it has no such server.
+Which servers of a boot batch stay is decided only once: rows are updated only if their states have
+not changed.
 
 The process of a repaired batch may still be alive. If this process continues late, the process
 finds that its rows are decided, and accepts the decision.

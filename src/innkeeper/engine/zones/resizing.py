@@ -1,7 +1,7 @@
 """Resizes of servers in child zones. The request to the child also describes the new flavor.
 
-Always true: from before the child is asked until the resize ends, this zone counts the larger
-amounts of the old and the new flavor, as for its own servers. After the child has confirmed or
+Always true: during a resize, this zone counts the larger amounts of the old and the new flavor, as
+for its own servers. This begins before the child is asked. After the child has confirmed or
 reverted the resize, this zone counts the amounts that the child reports.
 """
 
@@ -70,9 +70,9 @@ def wanted(arguments: object, caller: RequestContext) -> _Wanted | None:
 def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor | None:
     """Return the flavor that a zone parent sends with a resize, or ``None`` for other callers.
 
-    Raises :class:`Invalid` if the flavor is unusable, if a zone parent sends none, or if another
-    caller sends one. This zone's own flavor with the same id must not be used instead, because the
-    parent has counted the other flavor against its quota.
+    Raises :class:`Invalid` if the flavor is unusable, if a zone parent sends no flavor, or if
+    another caller sends a flavor. This zone must not use its own flavor with the same id instead,
+    because the parent has counted the flavor that it sends against its quota.
     """
     if told is None:
         if is_of_parent:

@@ -1,4 +1,4 @@
-"""Ask all child zones at once for hosts that they offer, with one deadline.
+"""Ask all child zones at once to offer hosts, with one deadline.
 
 Always true: if a child is dead, slow, looping or lying, the plan lacks only this child's offers.
 Each child is asked only once, however many servers are wanted.

@@ -41,8 +41,8 @@ from innkeeper.systems.zones import audit, parents, remote
 from innkeeper.systems.zones.sealing import NotOurs
 
 UNDONE_MAX = 100_000
-"""The maximum number of ids that a zone parent may ask this zone to undo, within the time for which
-this zone remembers unknown ids. A repair of the parent names at most a thousand ids in each round.
+"""A zone parent may ask this zone to undo at most this many ids, within the time for which this
+zone remembers unknown ids. A repair of the parent names at most a thousand ids in each round.
 """
 TOO_MANY_UNDONE = "The zone parent has named too many servers to undo. Ask again later."
 RETRY_AFTER_S = 60
@@ -305,7 +305,7 @@ def _admit(
     join it.
     """
     request, hop = boot.request, boot.hop
-    assert hop is not None, "only zone parents have servers of entries built"
+    assert hop is not None, "only zone parents send this request"
     parents.spend(tx, hop, is_repeat=is_repeat)
     told = None if request.definitions is None else request.definitions.group
     if told is not None and hints.group_of(request.hints) is not None:

@@ -85,7 +85,7 @@ class ZoneTree:
         return self.parts.zoning.enable_zone_routing
 
     def hops_left(self, hop: Hop | None) -> int:
-        """Return the number of hops from a zone to a child that a request may still make."""
+        """Return how many hops (from a zone to a child zone) a request may still make."""
         if not self.routes:
             return 0
         # A parent must not make this zone ask more levels than its own setting allows.
@@ -209,7 +209,7 @@ class ZoneTree:
     async def plan(self, boot: TreeBoot, but: Collection[str] = ()) -> TreePlan:
         """Return the best offers of this zone and the zones below it, best first.
 
-        The children with the ids ``but`` are not asked. Raises the errors of a plan in this zone. A
+        Children whose ids are in ``but`` are not asked. Raises the errors of a plan in this zone. A
         place that only a child knows is not an error.
         """
         tree = self.below(boot.hop, self.parts.zoning.zone_select_timeout_s)

@@ -84,7 +84,7 @@ class TreeBoot:
 def caller_below(context: RequestContext) -> RequestContext:
     """Return the caller of a request, in the form that children get.
 
-    If the projects and users of a zone parent have a prefix here, their ids keep it. A child adds
-    its own prefix, so projects of two zone parents stay apart in the child, too.
+    Ids of a zone parent's projects and users keep the prefix that they have in this zone. A child
+    adds its own prefix, so projects of two zone parents stay apart in the child, too.
     """
     return replace(context, hop=None)

@@ -1,6 +1,6 @@
 """Builds an agent's host reports, and splits lists to the sizes that the service accepts.
 
-Always true: a part exceeds the size limit only if it consists of a single item that is too large.
+Always true: a part is too large only if it consists of a single item that is too large.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from innkeeper.entrypoints.agent.drivers.driver import HostFacts
 HOSTS_MAX = 500
 """The service's limit for one report."""
 BYTES_MAX = 800_000
-"""This is less than the service's limit for bodies, because the list is only a part of the body."""
+"""The maximum size of a part in bytes. It is below the service's limit for bodies, because a body
+has more than the list."""
 
 
 def split(bodies: Iterable[Mapping[str, Any]], most: int) -> Iterator[list[Mapping[str, Any]]]:
@@ -41,7 +42,7 @@ def parts(
 ) -> Iterator[list[Mapping[str, Any]]]:
     """Yield the reports of all hosts.
 
-    If ``servers`` is given, they contain the servers on each host.
+    If ``servers`` is given, the reports contain the servers on each host.
 
     ``not_running`` has, for each host, the power states of the servers that are not running.
     """

@@ -55,7 +55,8 @@ large, so they are not searched for ids."""
 IDS = frozenset({"tenant_id", "project_id", "user_id"})
 """The JSON keys whose values are ids with the prefix of a zone parent."""
 OF_USERS = links.OF_USERS | {"meta"}
-"""The JSON keys whose values users wrote, such as metadata. A zone parent gets these unchanged."""
+"""The JSON keys whose values users wrote, such as metadata. A zone parent gets these values
+unchanged."""
 
 
 class ZonesAuthenticator:
@@ -137,7 +138,7 @@ def check_target(context: RequestContext, route: Route, method: str, target: str
     if not is_of_servers and asked not in (SELECT, EXPLAIN) and asked not in OWN_ROUTES:
         raise Forbidden("A zone parent may use only the routes of servers and plans.")
     if context.project_id is None and asked not in OWN_ROUTES:
-        raise Forbidden("A zone parent must name the project of its request.")
+        raise Forbidden("A request from a zone parent must name a project.")
 
 
 async def check_body(hop: Hop, route: Route, body: bytes, engine: Engine) -> None:

@@ -20,7 +20,8 @@ from innkeeper.engine.callers import ClientConnection
 
 LOG = structlog.get_logger("innkeeper.api")
 HEAD_BYTES_MAX = 64 * 1024
-"""The maximum size of the request line and the headers. Stock clients send a few hundred bytes."""
+"""The maximum size of the request line and the headers. OpenStack's clients send a few hundred
+bytes."""
 REFUSED_MAX = 64
 """Number of connections over the limit that get a 503. Further connections are closed without an
 answer."""
@@ -38,7 +39,7 @@ GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 """The interim answer to a client that waits before it sends its body."""
 ARRIVING = "innkeeper.arriving"
 """The key in the ASGI scope for the uvicorn object that receives the request and sends the answer.
-While a part of the body is missing, its ``more_body`` is true."""
+While a part of the body is missing, the object's ``more_body`` is true."""
 SEPARATORS = len(b": \r\n")
 CLIENT = "innkeeper.client_connection"
 """The key in the ASGI scope for the client's connection."""

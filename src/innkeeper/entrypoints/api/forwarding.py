@@ -26,7 +26,7 @@ async def forwarded(call: Call, target: str, raw_body: bytes) -> Answer | None:
     ``target`` has the client's path and query, without the prefix of the API.
     """
     neighbours = call.site.neighbours
-    assert neighbours is not None, "only zones with neighbours forward"
+    assert neighbours is not None, "only zones with neighbours forward requests"
     uuid = call.params["server_id"]
     home = await neighbours.servers.home_of(uuid) if UUID_PATTERN.fullmatch(uuid) else None
     if home is None or not call.context.reaches(home.project_id):

@@ -1,4 +1,4 @@
-"""Forwards calls that write to the leader, after authentication, policy and validation.
+"""Forwards writing calls to the leader, after authentication, policy checks and validation.
 
 Always true: the process that received a request does all checks of the request. The leader only
 carries out the request, with the same handler, and returns the whole answer. So the writes of all

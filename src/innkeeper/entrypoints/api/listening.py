@@ -32,9 +32,9 @@ def address_of(host: str, port: int, scheme: str = "http") -> str:
 BACKLOG = 2048
 """Maximum number of connections that wait to be accepted."""
 KEPT_ALIVE_S = 8
-"""The seconds after which an idle connection is closed. Stock clients poll every five seconds. The
-default of uvicorn is also five seconds, so the server could close a connection just when a request
-arrives."""
+"""The seconds after which an idle connection is closed. OpenStack clients poll every five seconds.
+The default of uvicorn is also five seconds, so the server could close a connection just when a
+request arrives."""
 
 
 def bound(serving: Serving, *, is_shared: bool = False) -> socket.socket:

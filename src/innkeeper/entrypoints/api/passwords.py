@@ -52,7 +52,7 @@ class PasswordThreads:
 
     @asynccontextmanager
     async def turn(self, attempt: Hashable, source: str) -> AsyncIterator[None]:
-        """A context manager, inside of which only one task makes the same attempt at a time.
+        """A context manager that lets only one task at a time make the given attempt.
 
         Raises :class:`Unavailable` if too many attempts wait in total, or from ``source``.
         """

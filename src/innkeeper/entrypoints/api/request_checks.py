@@ -21,7 +21,7 @@ def project_and_user(call: Call) -> tuple[str, str]:
 
 
 def demand_key(call: Call, items: Mapping[str, Any]) -> None:
-    """Raise :class:`Invalid` if a body's items do not have the key in the path."""
+    """Raise :class:`Invalid` if the key in the path is not among a body's items."""
     if call.params["key"] not in items:
         raise Invalid("Request body and URI mismatch")
 

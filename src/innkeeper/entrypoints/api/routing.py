@@ -189,7 +189,7 @@ class Route:
     - ``since`` and ``until`` are the first and the last version that has the route.
     - ``decode`` decodes most valid bodies faster than a validation against the schema. It returns
       ``None`` for bodies that must be validated. It is used for the newest version. If
-      ``decode_since`` is set, it is also used for older versions since this version.
+      ``decode_since`` is set, it is also used for the versions from ``decode_since`` on.
     - ``media_types`` are the accepted types of the body.
     - If ``takes_stream`` is true, the handler gets an iterator over the body, and must not keep the
       whole body in memory.

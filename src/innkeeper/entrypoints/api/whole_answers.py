@@ -35,7 +35,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 def send_whole(cycle: RequestResponseCycle, status: int, headers: Headers, body: bytes) -> bool:
     """Send an answer, and return True. If the server must send the answer instead, return False."""
     transport = cycle.transport
-    assert isinstance(transport, Joining), "every connection has one for each answer"
+    assert isinstance(transport, Joining), "every answer has its own transport"
     is_busy = cycle.flow.write_paused or cycle.response_started or cycle.disconnected
     if is_busy or not cycle.keep_alive or cycle.scope["method"] == "HEAD":
         return False

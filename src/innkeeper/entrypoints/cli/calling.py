@@ -180,7 +180,7 @@ def each_of(
 def all_of(names: Sequence[str], act: Callable[[str], Any], log: logging.Logger) -> None:
     """Apply ``act`` to each name.
 
-    If it failed for a name, raises :class:`CommandError` at the end.
+    If ``act`` failed for any name, raises :class:`CommandError` at the end.
     """
     _, refused = each_of(names, act, log)
     if refused:

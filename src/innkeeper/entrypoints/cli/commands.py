@@ -65,7 +65,7 @@ def finite(text: str) -> float:
 
 
 def changes_of(given: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are not ``None``, and ``more``. Raises if there are no options."""
+    """Return the given options and ``more``. Raises if there are no options."""
     changes = {name: value for name, value in given.items() if value is not None} | dict(more)
     if not changes:
         raise osc_exceptions.CommandError("Give at least one option.")

@@ -83,7 +83,7 @@ class SchedulingPolicy:
 def parse(options: Mapping[str, Any]) -> tuple[SchedulingPolicy, ...]:
     """Parse the ``--policy`` options.
 
-    If there are none, returns the single policy of the other options.
+    If there are none, returns the single policy that the other options describe.
     """
     usual = _settings(Scheduling(), options)
     named = [_policy(text, usual) for text in options["policy"]]

@@ -32,7 +32,7 @@ class Contender:
     """A policy on the whole fleet, or on a tree of zones with the same hosts.
 
     Trees weigh hosts with fixed scales. If ``has_fixed_scales`` is true, the whole fleet is weighed
-    with the same scales, so that a comparison with a tree shows only the effect of the tree.
+    with the same scales. A comparison with a tree then shows only the effect of the tree.
     """
 
     policy: SchedulingPolicy

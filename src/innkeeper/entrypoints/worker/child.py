@@ -18,13 +18,12 @@ LOG = structlog.get_logger("innkeeper.worker")
 RESTART_FIRST_S = 0.5
 RESTART_MAX_S = 30.0
 STEADY_S = 60.0
-"""If a program has run for this number of seconds, the pause before its restart is the shortest
+"""After a program has run for this number of seconds, its next restart has the shortest pause
 again."""
 LOOK_S = 0.2
 STOP_S = 10.0
 HEARTBEAT, INSTEAD_OF = "--heartbeat", "--instead-of"
-"""Options of a supervised program. They have the pipe for its heartbeats, and how its predecessor
-ended."""
+"""Options of a supervised program: the pipe for its heartbeats, and how its predecessor ended."""
 DEAD, HUNG = "dead", "hung"
 READ_MAX = 65_536
 

@@ -45,8 +45,8 @@ class WatchedThread(Protocol):
 class StuckThreadDetector:
     """Detects that a thread makes no progress. Call :meth:`look` once a second.
 
-    The detector counts checks, and not clock time, so that it does not count the time while the
-    machine is suspended or the process is stopped.
+    The detector counts checks instead of clock time. So it ignores the time while the machine is
+    suspended or the process is stopped.
     """
 
     def __init__(self, working: WatchedThread, after_s: float) -> None:

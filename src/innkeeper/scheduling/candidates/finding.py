@@ -1,6 +1,6 @@
 """Finds the allocation candidates of a query, and summarizes their providers.
 
-In some trees, one provider is the only option for every slot. All these trees are evaluated
+In some trees, the same provider is the only option for all slots. All these trees are evaluated
 together on whole columns. The other trees are searched one by one, until there are enough
 candidates.
 """
@@ -90,7 +90,7 @@ def _breadth_first(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
 
 
 def _plain_rows(table: ProviderTable, query: CandidateQuery, slots: Slots) -> Rows | None:
-    """Return for each tree the row that is the only option for all slots, or ``NO_ROW``.
+    """For each tree, return the row that is the only option for all slots, or ``NO_ROW``.
 
     Return None for a query with several groups, because the choice for one group affects the
     choices for the others.

@@ -97,8 +97,8 @@ class Search:
         """Return whether an earlier tree had the same sharing providers as options for each slot.
 
         If so, the search of the earlier tree found all choices that consist of sharing providers
-        only, because such choices do not depend on the tree. If not, the options are recorded for
-        later trees.
+        only. Such choices do not depend on the tree. If not, the options are recorded for later
+        trees.
         """
         if not self.sharing:
             return False

@@ -51,7 +51,7 @@ class Slot:
         return self.own.of(tree) + self.lent.of(int(self.lenders[tree]))
 
     def has_any(self, mask: Mask) -> Mask:
-        """Return for each tree whether the mask is True for one of the tree's options."""
+        """For each tree, return whether the mask is True for one of the tree's options."""
         some: Mask = self.own.has_any(mask) | self.lent.has_any(mask)[self.lenders]
         return some
 

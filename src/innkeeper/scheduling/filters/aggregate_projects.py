@@ -1,7 +1,7 @@
 """Isolate projects on hosts by the metadata of aggregates.
 
-- A host in an aggregate with keys that begin with ``filter_tenant_id`` takes only servers of the
-  projects that these keys list.
+- If an aggregate has keys that begin with ``filter_tenant_id``, its hosts take only servers of the
+projects that these keys list.
 - If the aggregate also has ``limit_tenants_to_aggregate`` = ``true``, each of these projects may
   only use hosts whose aggregates list the project. Otherwise, these projects may also use hosts
   whose aggregates list no projects.

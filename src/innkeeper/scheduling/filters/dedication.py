@@ -6,7 +6,7 @@ a pcloud.
 
 - A request without a pcloud or reservation may use general hosts, and open hosts of its project's
   automatic pclouds.
-- A request that names pclouds may use the open hosts of each named pcloud that its project may use.
+- A request that names pclouds may use their open hosts, if its project may use the pcloud.
 - If the request also names a host, the request may only use the open host of that name in these
   pclouds.
 - A request that names a reservation may use the reservation's open hosts, if the lease belongs to
@@ -18,7 +18,7 @@ a pcloud.
   time; see :class:`LeaseFilter`. It may use no other hosts.
 
 Error texts do not reveal the existence of pclouds and reservations that the project may not use.
-The texts are also the same for a reservation that has not begun and for a reservation that is over.
+A reservation that has not begun has the same texts as a reservation that is over.
 
 Faults and explanations name the filter ``LeaseFilter`` for requests with a reservation and for
 preemptible servers, and ``PcloudFilter`` for all other requests. Both filters are always enabled.
@@ -199,7 +199,7 @@ class LeaseFilter:
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
         """Describe the removal without revealing the existence of other projects' reservations."""
         if spec.is_preemptible:
-            return "a preemptible server can only use hosts that no lease needs for long enough"
+            return "a preemptible server can only use hosts that no lease will need soon"
         if spec.takes_slot:
             return "only the hosts of the requested reservation can be used"
         if not _open_to(hosts, _reserved(hosts, spec), slice(None)).any():

@@ -116,7 +116,7 @@ class Flow:
         return int(ends[np.lexsort((~is_direct, self._place[ends], is_kept, ~is_own))[0]])
 
     def hosts(self) -> Counts:
-        """Return for each host the demand that got the host, or ``NO_DEMAND``."""
+        """For each host, return the demand that got the host, or ``NO_DEMAND``."""
         result = np.full(self._groups.size, NO_DEMAND, dtype=np.int64)
         order = np.lexsort((self._ranks, self._groups))
         begins = np.cumsum(self._sizes) - self._sizes

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class Lack:
     """The first demand of a lease that cannot be met, and why hosts were rejected for it.
 
-    ``demand`` is the index of this demand. Beside the demands that were placed earlier, ``fits``
-    units of this demand fit. A rejected host is counted once, for the first reason that applies, in
-    the order of the fields. All other hosts have room for some units, but together they have too
-    little room.
+    ``demand`` is the index of this demand. ``fits`` is the number of its units that fit beside the
+    demands that were placed earlier. A rejected host is counted once, for the first reason that
+    applies, in the order of the fields. All other hosts have room for some units, but together they
+    have too little room.
     """
 
     demand: int

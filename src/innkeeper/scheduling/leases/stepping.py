@@ -77,10 +77,10 @@ def free_steps(
 
 
 def closings(calendar: Calendar, cleaning: int) -> Micros:
-    """Return for each host the latest possible end of a window with its cleaning time.
+    """For each host, return the latest possible end of a window with its cleaning time.
 
-    This is ``cleaning`` after the host leaves the freepool, because no cleaning is needed before
-    the host leaves.
+    This is the time ``cleaning`` after the host leaves the freepool, because a host is not cleaned
+    before it leaves.
     """
     closed_from: Micros = np.minimum(calendar.leaves_at, NEVER - cleaning) + cleaning
     return closed_from

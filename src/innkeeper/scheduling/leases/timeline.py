@@ -161,7 +161,7 @@ class Timeline:
         return self._added((~self._calendar.hold_is_whole).astype(np.float64), 0.0)
 
     def _added(self, column: Amount, when_closed: float) -> Amount:
-        """Return for each step the sum of a column over the holds that overlap this step."""
+        """For each step, return the sum of a column over the holds that overlap this step."""
         present, later, over = self._present, self._later, self._over
         at_start = np.zeros(self._calendar.host_count)
         at_start += np.bincount(

@@ -109,7 +109,7 @@ class Trial:
         return {demand: self.problem.most(demand) for demand in group}
 
     def _place(self, group: Group, mosts: Mapping[int, int]) -> Lack | None:
-        """Place the demands of a group. Each gets at most its number of units in ``mosts``.
+        """Place the demands of a group. Each demand gets at most its number of units in ``mosts``.
 
         A demand gets at least its minimum, and keeps the units that were placed before. If a demand
         cannot be placed, return the reason.

@@ -27,7 +27,8 @@ DEMANDS_MAX = 4
 
 @dataclass(frozen=True, slots=True)
 class WindowSearch:
-    """A search for a window of a given length, with a start from ``after`` until before ``before``.
+    """A search for a window of a given length that starts at ``after`` or later, but before
+    ``before``.
 
     Times are in microseconds. All starts except ``after`` are whole minutes. Holds of the
     reservations ``ignored`` do not count.

@@ -71,7 +71,7 @@ class AvailabilityZone(PickingScheduler):
 
 
 def _zones_in_turn(hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> Weights | None:
-    """Return for each host the negated number of this request's servers in the host's zone."""
+    """For each host, return the negated number of this request's servers in the host's zone."""
     if spec.availability_zone is not None or not entries:
         return None
     picked = hosts.zone_codes[[entry.index for entry in entries]]

@@ -41,8 +41,8 @@ class ReplayOutcome:
 
     ``requested`` and ``placed`` are numbers of servers by shape. ``peaks`` has the highest usage of
     each class at any time, not only in samples. ``decision_s`` has the duration of each decision,
-    and ``asked`` has the number of servers in each request. ``first_refusal_s`` is the time at
-    which, for the first time, a server got no host. It is None if all servers got hosts.
+    and ``asked`` has the number of servers in each request. ``first_refusal_s`` is the time of the
+    first server that got no host. It is None if all servers got hosts.
     """
 
     hosts: int

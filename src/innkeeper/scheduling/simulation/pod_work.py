@@ -20,7 +20,7 @@ from innkeeper.scheduling.simulation.workload import MEMORY_MB as MEMORY_CLASS
 from innkeeper.scheduling.simulation.workload import VCPU, Codes, Workload
 
 KINDS = {VCPU: VCPUS, MEMORY_CLASS: MEMORY_MB, "DISK_GB": DISK_GB}
-"""The kinds of amounts of pods, by resource class."""
+"""For each resource class, the kind of amounts of a pod that it counts as."""
 DELAY_MEAN_S = 14_400.0
 """The mean time between a server and its volume, in seconds."""
 

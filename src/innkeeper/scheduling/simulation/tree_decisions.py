@@ -38,7 +38,7 @@ LATE_STEPS = 2**32
 BY_WEIGHT, IN_TURN = "by-weight", "in-turn"
 MERGES = (BY_WEIGHT, IN_TURN)
 """The ways to merge offers. ``by-weight`` sorts all offers by weight. ``in-turn`` compares only the
-next offer of each zone, so that the offers of a zone stay in the order of the zone's plan."""
+next offer of each zone. The offers of a zone then stay in the order of its plan."""
 
 
 @dataclass(frozen=True, slots=True)

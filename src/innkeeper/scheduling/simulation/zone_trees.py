@@ -108,7 +108,7 @@ def _uniform(name: str, widths: tuple[int, ...], path: str) -> SimulatedZone:
 
 
 def owners_of(tree: SimulatedTree, groups: Sequence[HostGroup]) -> Codes:
-    """Return for each row of the fleet's table the number of the zone that gets the host."""
+    """For each row of the fleet's table, return the number of the zone that gets the host."""
     codes = group_codes(groups)
     shares = np.array([zone.share for zone in tree.root.preorder()])
     bounds = np.rint(np.cumsum(shares) / shares.sum() * codes.shape[0]).astype(np.int64)

@@ -26,7 +26,7 @@ finite."""
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """Return for each host the sum of all configured capabilities times their multipliers."""
+    """For each host, return the sum of all configured capabilities times their multipliers."""
     pairs = spec.rules.capability_multipliers
     given = [_numbers(hosts, name, rows) * multiplier for name, multiplier in pairs]
     if not given:

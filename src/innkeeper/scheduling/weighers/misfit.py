@@ -20,7 +20,7 @@ AGGREGATE_KEY = "misfit_weight_multiplier"
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """Return for each host the negated sum of losses for traits and classes that stay unused."""
+    """For each host, return the negated sum of losses for traits and classes that stay unused."""
     requested = frozenset(spec.amounts) | spec.required_traits | spec.preferred_traits
     return -hosts.kinds().unused(requested, rows, by_rarity=not spec.has_fixed_scales)
 

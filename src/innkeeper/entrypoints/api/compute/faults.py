@@ -87,7 +87,7 @@ def _refusal(error: Any, noun: str, name: Any) -> str:
 
 
 def _in_words(error: Any) -> str | None:
-    """Return a description of the violated pattern in words, or ``None`` if there is none."""
+    """Describe the violated pattern in words. Return ``None`` for other violations."""
     if error.validator == "pattern":
         return WORDS.get(error.validator_value)
     if error.validator != "additionalProperties":

@@ -1,4 +1,4 @@
-"""The file from which stock clients read the administrator's login.
+"""The file from which OpenStack's clients read the administrator's login.
 
 Always true: only the file's owner can read it. A write keeps the other clouds in the file.
 """

@@ -12,7 +12,7 @@ LOGIN = "auth"
 """The field of a login. Errors about a login quote no values, because a secret may be in the wrong
 field."""
 QUOTING_NOTHING = frozenset({"required", "additionalProperties"})
-"""Violations of these schema keywords have messages that contain names of fields, but no values."""
+"""Schema keywords whose violations have messages with names of fields, but without values."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:

@@ -1,7 +1,7 @@
-"""Tokens in the ``none`` mode of identity, which consist of the names of a user and a project.
+"""Tokens in the ``none`` mode of identity: the name of a user, and that of a project.
 
-Any password is accepted, so stock clients work in this mode with any user, project and password.
-See :mod:`innkeeper.entrypoints.api.auth` for the form of these tokens.
+Any password is accepted, so OpenStack's clients work in this mode with any user and project. See
+:mod:`innkeeper.entrypoints.api.auth` for the form of these tokens.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def moment(text: Any, now: datetime) -> datetime:
 
 
 def later(moment: datetime, by: timedelta) -> datetime:
-    """Return a time plus ``by``, but at most the last possible time."""
+    """Return a time plus the duration ``by``, but no later than the last possible time."""
     return moment + min(by, LAST_MOMENT - moment)
 
 
@@ -120,7 +120,7 @@ def _event(given: Any, window: Window, now: datetime, uuid: str, kind: str) -> E
     if not isinstance(name, str) or not 0 < len(name) <= NAME_MAX:
         raise Invalid("Malformed parameter event_type")
     if name in EVENT_TYPES.values():
-        raise Invalid(f"Malformed parameter event_type: only the service makes {name}")
+        raise Invalid(f"Malformed parameter event_type: only the service adds {name} events")
     if at is None:
         raise Invalid("Missing parameter event_date")
     due_at = moment(at, now)

@@ -25,14 +25,14 @@ def host_of(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     if not given:
         raise Invalid("Missing parameter name")
     if len(given) > 1:
-        raise Invalid("Malformed parameter id: it must name the same host as the parameter name.")
+        raise Invalid("Malformed parameter id: it must name the same host as the parameter 'name'.")
     return given.pop(), {name: value for name, value in body.items() if name not in NAMES}
 
 
 def change_of(body: Mapping[str, Any], now: datetime) -> HostChange:
     """Return the changes of a host.
 
-    Raises :class:`Invalid` if it would leave the freepool in the past.
+    Raises :class:`Invalid` if the host would leave in the past.
     """
     if not body:
         raise Invalid("No data to update")

@@ -45,7 +45,7 @@ ADD_HOST: Schema = {
     "properties": {"name": _HOST_NAME, "id": _HOST_NAME},
     "maxProperties": 128,
 }
-"""The schema of a new host. All properties that it does not name are capabilities, which are
+"""The schema of a new host. Properties that the schema does not name are capabilities, which are
 checked later."""
 CHANGE_HOST: Schema = {
     "type": "object",

@@ -38,7 +38,7 @@ def _may_end(call: Call, lease: Lease) -> bool:
 
 
 def _visible(tx: Tx, call: Call) -> list[Lease]:
-    """Return the leases of the series in the path that the caller may see."""
+    """Of the series in the path, return the leases that the caller may see."""
     uuid = call.params["series_id"]
     found = [
         each

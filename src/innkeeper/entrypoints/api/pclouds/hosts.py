@@ -97,7 +97,7 @@ async def _allocate_several(call: Call, request: Request, ctx: PcloudContext) ->
     """Allocate hosts in several steps, each with its own commit.
 
     If no host can be allocated, raises the first error. If a step fails after an earlier step has
-    allocated hosts, the answer has the error of this step for all remaining hosts.
+    allocated hosts, the answer shows this step's error for all remaining hosts.
     """
     so_far = bulk_allocation.BEGINNING
     # Each step tries to allocate some of the remaining hosts. It may find that another request with

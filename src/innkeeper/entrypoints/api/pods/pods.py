@@ -58,7 +58,7 @@ OF_LOGIN = frozenset(
 )
 """The address and login of a pod. The service contacts the pod with new values before it stores
 them."""
-TOP = "This service is the top pod. Other pods need an availability zone, az_name."
+TOP = "This service is the top pod. All other pods need an availability zone (az_name)."
 
 
 async def index(call: Call) -> Answer:

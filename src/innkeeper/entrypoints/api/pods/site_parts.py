@@ -1,4 +1,4 @@
-"""Functions that return objects that only a service with pods has."""
+"""Access to the objects that only a service with pods has."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ async def reset_status(call: Call, arguments: Mapping[str, Any]) -> Answer:
         raise Invalid("Volumes are not migrated: omit migration_status.")
     is_detached = arguments.get("attach_status") == "detached"
     if arguments.get("attach_status") == "attached":
-        raise Invalid("attach_status can only be set to detached: attachments attach a volume.")
+        raise Invalid("attach_status can only be set to detached. To attach, create an attachment.")
     if status is None and not is_detached:
         raise Invalid("Invalid input for field/attribute status. It is missing.")
     if status is not None and status not in volumes.SETTABLE:
@@ -137,7 +137,7 @@ async def force_detach(call: Call, arguments: Mapping[str, Any]) -> Answer:
 def _status(allowed: tuple[str, ...], then: str | None, verb: str) -> Run:
     """Return an action that only changes a volume's status.
 
-    A client that attaches volumes itself calls such actions before and after it attaches a volume.
+    Clients that attach volumes themselves call such actions before and after each attachment.
     """
 
     async def run(call: Call, _: Mapping[str, Any]) -> Answer:

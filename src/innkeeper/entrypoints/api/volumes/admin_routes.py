@@ -1,4 +1,4 @@
-"""The routes of volume types, quotas and pools, and of features that are not supported."""
+"""The routes of volume types, quotas and pools, and of unsupported features."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def marker_row(call: Call, find: Callable[[str], int]) -> int:
 
 
 def mapping(call: Call, name: str) -> dict[str, str]:
-    """Parse a filter such as ``{'a': 'b'}``, which stock clients write as a Python literal."""
+    """Parse a filter such as ``{'a': 'b'}``, which OpenStack's clients write as Python literals."""
     text = call.last(name)
     if text is None:
         return {}

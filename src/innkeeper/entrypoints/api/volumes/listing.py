@@ -58,7 +58,7 @@ def selection(tx: Tx, call: Call) -> VolumeSelection:
             exact[column] = (flag(name, text),)
     if (text := call.last("size")) is not None:
         if not (text.isascii() and text.isdigit()):
-            raise Invalid("The filter size must be a whole number.")
+            raise Invalid("The filter 'size' must be a whole number.")
         exact["size_gb"] = (int(text[:DIGITS_MAX]),)
     named = call.last("volume_type_id") or call.last("volume_type")
     if named is not None:

@@ -9,8 +9,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.routing import Answer, Call, Handler
 
 NOUNS = {"snapshots": "Snapshots", "backups": "Backups of volumes", "groups": "Groups of volumes"}
-"""The collections whose routes reject new members, and the names of the collections in the
-error."""
+"""The collections whose routes reject new members. Each is mapped to its name in the error."""
 DETAILED = (
     *NOUNS,
     "group_snapshots",

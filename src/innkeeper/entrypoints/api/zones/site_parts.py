@@ -1,4 +1,4 @@
-"""Functions that return objects that only zones with neighbours have."""
+"""Access to the objects that only zones with neighbours have."""
 
 from __future__ import annotations
 

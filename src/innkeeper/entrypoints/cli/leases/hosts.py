@@ -46,7 +46,7 @@ class ShowUtilisation(ReservationCommand, command.Lister):
 
 
 class UnsetHost(ReservationCommand):
-    """Remove capabilities of a host. The stock client's own command for this cannot be loaded."""
+    """Remove capabilities of a host. python-blazarclient's own command cannot be loaded."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("host", metavar="HOST", help="name or ID of the host")

@@ -232,9 +232,9 @@ def _opened(final: Inventory, most: int, amounts: Sequence[int] | None) -> Inven
     """Return an inventory that accepts allocations of all ``amounts``.
 
     If the final inventory accepts all ``amounts`` and has room for ``most``, returns the final
-    inventory. It may not suffice if the source's provider is over capacity, or if its units changed
-    after the allocations. Then the returned inventory has room for exactly ``most``, so that other
-    clients of the target never find capacity that does not exist.
+    inventory. The final inventory may not suffice if the source's provider is over capacity, or if
+    its units changed after the allocations. Then the returned inventory has room for exactly
+    ``most``, so that other clients of the target never find capacity that does not exist.
     """
     if not amounts:
         return final

@@ -76,7 +76,7 @@ def chunks(writes: Iterable[ConsumerWrite], consumers_max: int) -> Iterator[list
 
 
 class PlanWriter:
-    """Carries out one plan. ``target`` is the target's content from which the plan was made.
+    """Carries out one plan. ``target`` is what the target contained when the plan was made.
 
     ``consumers_max`` is the maximum number of consumers in one request.
     """

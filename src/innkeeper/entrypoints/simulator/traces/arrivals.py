@@ -20,7 +20,7 @@ from innkeeper.scheduling.simulation.workload import NEVER, ServerShape, Workloa
 
 MB_PER_GB = 1024
 LIFETIME_MIN_S = 150.0
-"""The lifetime of servers in the bin of duration 0, which is half of a bin of 300 seconds."""
+"""The lifetime of servers in the bin of duration 0: half of the 300 seconds of a bin."""
 LINE = re.compile(r"(\d{1,15}) (\S.*)", re.ASCII)
 HEAD = re.compile(rb"\d+ (?:[A-Za-z]|\|)(?:,|\r?\n|$)")
 DURATIONS_NAME = re.compile(r".*\.c\d+\.txt")

@@ -1,4 +1,4 @@
-"""These handlers show the usage of projects, which is the time for which their servers existed."""
+"""These handlers show the usage of projects: the time for which their servers existed."""
 
 from __future__ import annotations
 

@@ -99,8 +99,8 @@ ACTIONS: dict[str, tuple[Callable[[Tx, int, Any, datetime, Owners], Aggregate], 
     "remove_host": (aggregates.remove_host, "host"),
     "set_metadata": (aggregates.set_metadata, "metadata"),
 }
-"""The function and the name of its argument, by the name of the action. The name of an action's
-policy rule ends with the name of the action."""
+"""Each action's function and the name of the function's argument. The name of an action also ends
+the name of its policy rule."""
 
 
 async def cache_images(call: Call) -> Answer:

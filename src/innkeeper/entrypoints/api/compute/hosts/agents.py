@@ -48,8 +48,8 @@ UNKNOWN_LOGGED_MAX = 10
 RECHECK_S = 5.0
 """The seconds between two reads of the database for orders that another process committed."""
 TICK_S = 0.25
-"""Waiting requests for work read the database at multiples of this time, in seconds, so that they
-share a read."""
+"""Requests that wait for work read the database at multiples of this time (in seconds), so that
+they share a read."""
 _report, _results = converter_of(ReportBody), converter_of(ResultsBody)
 
 

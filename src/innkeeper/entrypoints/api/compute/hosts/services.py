@@ -140,7 +140,7 @@ def _uuid(call: Call) -> str:
 
 
 def row_of(text: str) -> int | None:
-    """Parse a numeric id, such as a host's id before 2.53. Returns ``None`` if it is malformed."""
+    """Parse a numeric id, as hosts had before version 2.53. Returns ``None`` if it is malformed."""
     is_number = text.isascii() and text.isdigit() and len(text) <= ROW_DIGITS_MAX
     return int(text) if is_number else None
 

@@ -1,4 +1,4 @@
-"""This module has the request and the wording of conflicts that all actions on servers share.
+"""This module has the request of an action on a server, and the wording of conflicts.
 
 Always true: the message of a conflict uses the Compute API's words for the action and the server's
 state.

@@ -36,7 +36,7 @@ HINTS_BYTES_MAX = 16 * 1024
 """The maximum total size of a request's hints in bytes. Every server of the request stores all
 hints."""
 NO_OLD_DEVICES = "use block_device_mapping_v2 instead of block_device_mapping."
-NO_VOLUMES_ACROSS = "volumes are not supported with build plans, and in other zones."
+NO_VOLUMES_ACROSS = "volumes are supported neither with build plans nor in other zones."
 NO_NETWORKS = 'Networks are not managed here: "networks" must be "auto" or "none".'
 FORCED_HOST = "os_compute_api:servers:create:forced_host"
 NAMED_BATCH = "os_compute_api:servers:create:reservation_id"
@@ -98,8 +98,8 @@ def new_server_ids(call: Call) -> tuple[str, ...]:
     If the leader does not answer, the call is repeated with the same ids. The repeated call first
     looks up servers with these ids.
 
-    If other zones may boot the servers, returns no ids, because the repeated call could not find
-    out what these zones have done.
+    Returns no ids if other zones may boot the servers, because a repeated call could not find out
+    what these zones have done.
 
     Raises :class:`Invalid` for an invalid number of servers.
     """
@@ -237,7 +237,7 @@ def _definitions(call: Call, body: ServerCreateRequest) -> Definitions | None:
     """
     is_of_parent = call.context.hop is not None
     if is_of_parent != (body.zone is not None):
-        raise Invalid("Zone parents must send the key zone, and other callers must not.")
+        raise Invalid("Zone parents must send the key 'zone', and other callers must not send it.")
     if body.zone is None:
         return None
     try:

@@ -101,7 +101,7 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
 
 
 def shared_prefix(call: Call) -> str | None:
-    """Return the prefix of the ids of the projects that a zone parent lists.
+    """Return the common prefix of the ids of all projects whose servers a zone parent lists.
 
     Returns ``None`` if the list is for a single project. If the zone parent lists servers for its
     own parent, the prefix of this second parent is appended.

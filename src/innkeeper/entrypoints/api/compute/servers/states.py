@@ -68,7 +68,8 @@ def shown(status: str, task_state: str | None) -> str:
 
 
 def of_status(word: str) -> tuple[StateCondition, ...]:
-    """Return the stored states for which the API shows this status. Unknown statuses have none."""
+    """Return the stored states for which the API shows this status. For an unknown status, return
+    none."""
     return tuple(_states(word))
 
 

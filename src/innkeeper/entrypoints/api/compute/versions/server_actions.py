@@ -58,7 +58,7 @@ def acted(
 
 
 def _with(actions: Mapping[str, Schema]) -> Before:
-    """Return a function that replaces the schemas of some actions with these older schemas."""
+    """Return a function that replaces the schemas of these actions with their older schemas."""
 
     def before(schema: Schema) -> Schema:
         known = schema["properties"]
