@@ -109,7 +109,7 @@ class AggregateSets:
         return tuple(self._metadata.get(each, {}) for each in sorted(ids))
 
     def judge(self, verdict: Verdict, codes: Codes) -> Mask:
-        """Return for each code the result of ``verdict`` for the metadata in the set."""
+        """Return for each code the result of ``verdict`` for the metadata of its aggregates."""
         if codes.shape[0] == 1:
             # For a single row, such as a row that was just picked, only one set is evaluated.
             one: Mask = np.array([verdict(self._by_code[int(codes[0])])], dtype=np.bool_)
@@ -119,7 +119,7 @@ class AggregateSets:
         return judged
 
     def multipliers(self, key: str) -> npt.NDArray[np.float64] | None:
-        """Return for each code the smallest number under ``key`` in the set's aggregates, or NaN.
+        """Return for each code the smallest number that its aggregates have under ``key``, or NaN.
 
         Returns None if no aggregate has such a number. Invalid numbers and too large numbers are
         ignored.

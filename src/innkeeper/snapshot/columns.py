@@ -314,13 +314,13 @@ class HostTable(AmountTable):
     # -- what hosts borrow -----------------------------------------------------------------
 
     def borrows(self, name: str, rows: Rows) -> Mask:
-        """Return True where hosts have no capacity of a class and must borrow it from pools."""
+        """Return for each host whether it must borrow a class because it has no capacity of it."""
         # Free plus used is the capacity, no matter how much is allocated.
         lacks: Mask = self.free[name][rows] + self.used[name][rows] <= 0.0
         return lacks
 
     def lent(self, name: str, amount: int, rows: Rows) -> Mask | None:
-        """Return True where a pool can lend ``amount`` to a host, or None without any lender."""
+        """Return per row whether a pool can lend ``amount``, or None if no pool lends the class."""
         able = self.pools.able(name, amount)
         if able is None:
             return None
@@ -328,7 +328,7 @@ class HostTable(AmountTable):
         return given
 
     def served_by(self, pools: Collection[int]) -> Mask:
-        """Return True where at least one of these pools serves the host."""
+        """Return for each host whether at least one of these pools serves it."""
         served: Mask = self.pools.served_by(pools).take(self.membership_codes)
         return served
 

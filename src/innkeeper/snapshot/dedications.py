@@ -184,7 +184,7 @@ class Dedications:
 
 
 def is_one_of(codes: Codes, allowed: Collection[int]) -> npt.NDArray[np.bool_]:
-    """Return True where a code is one of ``allowed``."""
+    """Return for each code whether it is one of ``allowed``."""
     if len(allowed) > FEW:
         by_code: Mask = np.zeros(max(int(codes.max(initial=0)), *allowed) + 1, dtype=np.bool_)
         by_code[list(allowed)] = True

@@ -183,7 +183,10 @@ class PoolTable(AmountTable):
     # -- amounts ---------------------------------------------------------------------------
 
     def able(self, name: str, amount: int) -> Mask | None:
-        """Return for each code whether a pool can lend ``amount``, or None without any lender."""
+        """Return for each code whether a pool can lend ``amount``.
+
+        Return None if no pool lends the class.
+        """
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -197,7 +200,10 @@ class PoolTable(AmountTable):
         return able
 
     def most(self, name: str) -> Amount | None:
-        """Return for each code the largest free amount of a pool, or None without any lender."""
+        """Return for each code the largest free amount in one pool.
+
+        Return None if no pool lends the class.
+        """
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -207,7 +213,10 @@ class PoolTable(AmountTable):
         return most
 
     def lending(self, name: str, codes: Mask) -> Mask:
-        """Return for each pool whether it lends a class to hosts with one of these codes."""
+        """Return for each pool whether it lends a class to any of the selected hosts.
+
+        ``codes`` is a mask by code, which selects the hosts whose code is True.
+        """
         found: Mask = np.zeros(self.row_count, dtype=np.bool_)
         lenders = self.lenders(name)
         if lenders is not None:
@@ -220,8 +229,7 @@ class PoolTable(AmountTable):
     def best(self, name: str, amount: int, code: int) -> Sequence[HostIndex]:
         """Return the pools that can best lend ``amount`` of a class to hosts with this code.
 
-        These are the pools with the most free capacity of the class, among those that can lend this
-        amount.
+        Of the pools that can lend this amount, these are the pools with the most free capacity.
         """
         lenders = self.lenders(name)
         group = () if lenders is None else lenders.groups[lenders.of[code]]

@@ -1,8 +1,7 @@
-"""Series: leases that one request creates for each day or week.
+"""Create a series of leases, one for each day or week, with a single request.
 
 Always true: a series is created in one transaction. The leases of a series do not overlap, so they
-do not compete for hosts. After the creation, each lease can be changed and ended without the
-others.
+do not compete for hosts. Afterwards, each lease of the series can be changed and ended on its own.
 """
 
 from __future__ import annotations

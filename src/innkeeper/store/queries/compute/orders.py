@@ -190,7 +190,10 @@ def clearing(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
 
 
 def clearing_held_since(tx: Tx, before: datetime, limit: int) -> list[OpenOrder]:
-    """Return held orders to destroy servers that were created before ``before``, oldest first."""
+    """Return held orders to destroy servers, oldest first.
+
+    Only orders that were created before ``before`` are returned.
+    """
     query = _ALL.where(_HELD, work_orders.c.created_at < before, _CLEARS)
     query = query.order_by(work_orders.c.created_at, work_orders.c.id).limit(limit)
     return [OpenOrder(*row) for row in tx.execute(query)]

@@ -171,7 +171,7 @@ def role(tx: Tx, role_id: str) -> Role | None:
 
 
 def find_roles(tx: Tx, *, names: Iterable[str] | None = None) -> list[Role]:
-    """Return the roles with these names, or all roles for ``None``, ordered by name."""
+    """Return the roles with these names, ordered by name. ``None`` means all roles."""
     query = _ROLES.order_by(roles.c.name)
     if names is not None:
         query = query.where(roles.c.name.in_(list(names)))

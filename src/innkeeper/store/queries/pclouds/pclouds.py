@@ -134,7 +134,7 @@ def remove(tx: Tx, row: int) -> None:
 def projects(tx: Tx, rows: Collection[int]) -> dict[int, dict[str, bool]]:
     """Return the projects that may use these pclouds, by pcloud.
 
-    The values tell whether the project's servers may be placed in the pcloud without a hint.
+    The value of a project is True if its servers may be placed in the pcloud without a hint.
     Pclouds without projects are left out.
     """
     found: dict[int, dict[str, bool]] = {}

@@ -202,7 +202,7 @@ def has_type(tx: Tx, type_uuid: str) -> bool:
 
 
 def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]:
-    """Return the row ids of the pods with resources of a project, or of any project for ``None``.
+    """Return the row ids of the pods with resources of a project. ``None`` means any project.
 
     Routings that no pod has confirmed do not count.
     """

@@ -80,7 +80,7 @@ class SlotType:
         }
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """Return the parameters of a request for slots, given a query about availability."""
+        """Convert a query about availability to the parameters of a request for slots."""
         return {
             **{"affinity": None, "resource_properties": ""},
             **with_numbers(query, SIZES),
