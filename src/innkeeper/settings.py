@@ -208,7 +208,7 @@ def _check_prefixes(serving: Serving) -> None:
                 f"No API can have the prefix {prefix!r}: the service itself uses it."
             )
     if len(set(prefixes)) < len(prefixes):
-        raise SettingsError("Two APIs have the same prefix. Give each API its own.")
+        raise SettingsError("Two APIs have the same prefix. Give each API a prefix of its own.")
 
 
 def _check_origins(serving: Serving) -> None:

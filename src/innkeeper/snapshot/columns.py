@@ -204,7 +204,7 @@ class HostTable(AmountTable):
             self._silent_since_s = None
 
     def silent_since_s(self) -> float:
-        """Return the oldest of the last heartbeats of all agents with hosts."""
+        """Return the oldest of the agents' last heartbeats. Agents without hosts do not count."""
         if self._silent_since_s is None:
             heard = self.agent_seen_s[self.agent_has_hosts()]
             self._silent_since_s = float(heard.min(initial=np.inf))
@@ -217,7 +217,7 @@ class HostTable(AmountTable):
             self._stale_since_s = None
 
     def stale_since_s(self) -> float:
-        """Return the oldest of the last capability reports of all hosts."""
+        """Return the oldest of the times at which the hosts' capabilities were last reported."""
         if self._stale_since_s is None:
             self._stale_since_s = float(self.facts_seen_s.min(initial=np.inf))
         return self._stale_since_s

@@ -47,7 +47,7 @@ class Vocabulary:
         self._among: WeakKeyDictionary[Vocabulary, tuple[int, Ranks]] = WeakKeyDictionary()
 
     def ranks(self) -> Ranks:
-        """Return for each code the rank of its text, ``TRUE`` or ``FALSE``, or NaN for other types."""
+        """Return each code's rank: that of its text, ``TRUE``, ``FALSE``, or NaN for other types."""
         if self._seen < len(self.values):
             self._rank()
         return self._ranks

@@ -75,7 +75,7 @@ class Prepared:
         and there are at least two fields. Returns the number of changed rows, like :meth:`run`.
         """
         text = self._text(tx.dialect, getattr(type(records[0]), "__match_args__", ()))
-        assert not text.constants, "the fields are all parameters"
+        assert not text.constants, "every field is a parameter"
         return _executed(tx, text, list(map(attrgetter(*text.names), records))).rowcount
 
     def rows(self, tx: Tx, parameters: Mapping[str, Any]) -> list[Any]:

@@ -110,4 +110,4 @@ class Backend(Protocol):
         """
 
     def trouble(self, error: Exception) -> Trouble | None:
-        """Return the problem that a driver's error shows, or ``None`` if the statement is at fault."""
+        """Return the problem that an error shows, or ``None`` if the statement is at fault."""

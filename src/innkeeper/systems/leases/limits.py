@@ -100,7 +100,7 @@ def demand_duration(
 
 @contextmanager
 def kept(tx: Tx, lease: Lease, window: Window, context: LeaseContext) -> Iterator[None]:
-    """Check the limits of a lease that the body of the ``with`` statement changes.
+    """A context manager that checks the limits of a lease, before and after the block changes it.
 
     ``window`` is the lease's new window. Raises the errors of :func:`demand_duration` and
     :func:`demand`.

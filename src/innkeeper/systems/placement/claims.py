@@ -130,7 +130,7 @@ class _ProviderState:
     def take(
         self, group: Sequence[ConsumerClaim], released: Sums, touched: Iterable[ProviderId]
     ) -> None:
-        """Add an accepted group: free the amounts ``released``, and use the amounts claimed."""
+        """Add an accepted group: subtract the ``released`` amounts, and add the claimed amounts."""
         for provider_id in touched:
             self._moves[provider_id] = self._moves.get(provider_id, 0) + 1
         for (provider_id, class_id), freed in released.items():

@@ -218,7 +218,7 @@ def lose_together(tx: Tx, lost: Sequence[LostResource]) -> list[None]:
 
 
 def lapse(tx: Tx, begun: PodRouting, now: datetime) -> None:
-    """End the takeover of a volume that the pod has probably not carried out.
+    """End the takeover of a volume, because the pod has probably not carried it out.
 
     The takeover no longer counts against the quota. The request may still reach the pod, so a note
     records that the project has asked for the volume.
@@ -309,7 +309,7 @@ def end_delete(tx: Tx, row_id: int, now: datetime) -> None:
 
 
 def miss(tx: Tx, row_id: int, now: datetime) -> None:
-    """Record that a pod shows no resource of a request whose outcome is unknown."""
+    """Record that a pod does not show all resources that a request should have created."""
     routings.change(tx, row_id, {"deleted_at": now, "updated_at": now})
 
 

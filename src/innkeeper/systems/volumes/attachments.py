@@ -47,7 +47,7 @@ ORDER = (
 """If the attachments of a volume have different statuses, the status that comes first in this order
 counts. So a volume is ``detaching`` only if none of its attachments is attached or attaching."""
 FOLLOWING = frozenset({*STATUS_OF.values(), VolumeStatus.AVAILABLE})
-"""The statuses of volumes that are derived from their attachments."""
+"""The statuses that a volume has because of its attachments."""
 
 # Queries that are re-exported unchanged.
 of_volumes = attachments.of_volumes

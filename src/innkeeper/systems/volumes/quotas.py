@@ -150,7 +150,7 @@ def demand(
 ) -> None:
     """Raise :class:`VolumeQuotaExceeded` if a usage by type plus these amounts exceeds a limit.
 
-    ``kind`` is the uuid and the name of the type, and ``size_gb`` the size of the volume.
+    ``kind`` is the uuid and the name of the type, and ``size_gb`` is the size of the volume.
     """
     type_uuid, type_name = kind
     if limit.per_volume_gigabytes != UNLIMITED and size_gb > limit.per_volume_gigabytes:

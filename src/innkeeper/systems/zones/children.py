@@ -165,8 +165,8 @@ def _check_contact(tx: Tx, child: ChildZone, contact: Contact) -> None:
 def _check_new(tx: Tx, zone_id: str, uuid: str) -> None:
     """Raise :class:`Conflict` if another child is the zone that answered.
 
-    ``zone_id`` is the id of the zone that answered, and ``uuid`` the child that was contacted. If
-    one zone were two children, its servers and its capacity would count twice.
+    ``zone_id`` is the id of the zone that answered, and ``uuid`` is the contacted child. If one
+    zone were two children, its servers and its capacity would count twice.
     """
     for other in children.every(tx):
         if other.state.zone_id == zone_id and other.uuid != uuid:

@@ -231,7 +231,7 @@ def _content_of(
 
 
 def are_entries_of(texts: Sequence[str], hops_left: int) -> bool:
-    """Return True if texts may be entries of a child whose request had ``hops_left``.
+    """Return True if texts may be entries of a child whose request had this many hops left.
 
     This zone can seal such texts again, but cannot check their content.
     """

@@ -190,10 +190,7 @@ def clearing(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
 
 
 def clearing_held_since(tx: Tx, before: datetime, limit: int) -> list[OpenOrder]:
-    """Return held orders to destroy servers, oldest first.
-
-    Only orders that were created before ``before`` are returned.
-    """
+    """Return the held destroy orders that are older than ``before``, oldest first."""
     query = _ALL.where(_HELD, work_orders.c.created_at < before, _CLEARS)
     query = query.order_by(work_orders.c.created_at, work_orders.c.id).limit(limit)
     return [OpenOrder(*row) for row in tx.execute(query)]

@@ -144,7 +144,7 @@ def remove(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
 def others_active(
     tx: Tx, reservation: int, host_ids: Collection[int]
 ) -> list[tuple[int, int, Any]]:
-    """Return the units on these hosts that reservations other than this one have now.
+    """Return the units on these hosts that were handed over to reservations other than this one.
 
     Units of a lease that is over are included until they are returned. The rows are (host, units,
     amounts of one unit). The amounts are ``None`` for a whole host.

@@ -29,8 +29,8 @@ HINTS = frozenset(
 )
 """The scheduler hints that decide which dedicated hosts a server may use."""
 REMEDY = (
-    "The action setDedicatedHosts (openstack server dedicated hosts set, or unset) changes its "
-    "dedicated hosts, or lets it use ordinary ones"
+    "The action setDedicatedHosts (openstack server dedicated hosts set, or unset) changes the "
+    "server's dedicated hosts, or lets the server use ordinary hosts"
 )
 
 

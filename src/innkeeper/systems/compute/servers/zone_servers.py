@@ -61,7 +61,7 @@ def record(tx: Tx, servers: Sequence[ZoneServer]) -> None:
 def join(
     tx: Tx, group: ServerGroup | None, servers: Sequence[ZoneServer], default: Limits | None
 ) -> None:
-    """Let servers that child zones will build join their server group.
+    """Add servers to their server group, before child zones build the servers.
 
     Without ``default`` limits, the quota is not checked here, because another zone checks it.
     Raises :class:`QuotaExceeded`.
