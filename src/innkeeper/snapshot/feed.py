@@ -20,7 +20,7 @@ cause this."""
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Providers with new changes. ``edited`` rows are up to date; ``stale`` rows must be read."""
+    """Providers with new changes. ``edited`` rows are current, and ``stale`` rows must be read."""
 
     stale: set[ProviderId] = field(default_factory=set)
     edited: set[ProviderId] = field(default_factory=set)

@@ -10,8 +10,8 @@ used.
 Only one node takes writes, because Galera's certification detects only conflicting writes. It does
 not check whether the data that a transaction has read is still valid (docs/explanation/galera.md).
 
-The writer may be dead. While the cluster waits for a dead writer, no process can write. The first
-process that finds the writer gone names another node.
+The writer may be dead. While the cluster waits for a dead writer, no process can write. When the
+cluster has dropped the writer, the first process that notices this names another node.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Cluster:
         self._last: Address | None = None
 
     def connect_for_writing(self, arguments: Mapping[str, Any]) -> NodeConnection:
-        """Connect to the writer. If the writer is gone, name another node first.
+        """Connect to the writer. If the writer is gone, first make another node the writer.
 
         Raises :class:`Unavailable` if no node can be used.
         """

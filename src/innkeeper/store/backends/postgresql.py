@@ -102,8 +102,8 @@ class PromptConnection(psycopg.Connection[Any]):
 
     silence_max_s: float = math.inf
     usual_max_s: float = math.inf
-    """The first attribute is the current timeout for an answer. The second is the timeout outside
-    of upgrades."""
+    """The usual timeout for an answer. ``silence_max_s`` is the present timeout, which is longer
+    during an upgrade."""
 
     def wait(self, gen: Generator[Any, Any, T], *args: Any, **options: Any) -> T:
         """See :meth:`psycopg.Connection.wait`."""

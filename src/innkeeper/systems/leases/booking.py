@@ -3,9 +3,9 @@
 The calendar is a table in memory of the freepool's hosts and their reservations. A hold is the part
 of a host that a lease has reserved for a period.
 
-Always true: the writer that adds holds first advances the generation of each chosen host, and then
-reads the holds on these hosts again from the database. So two leases never hold the same capacity,
-even if the calendar of this process is outdated.
+Always true: before a writer adds holds, it advances the generation of each chosen host, and reads
+the holds on these hosts again from the database. So two leases never hold the same capacity, even
+if the calendar of this process is outdated.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def window(
     context: LeaseContext,
     changed: Changed = NOT_CHANGED,
 ) -> Window | None:
-    """Return the earliest window, as long as ``wanted``, in which all demands fit.
+    """Return the earliest window of the same length as ``wanted`` in which all demands fit.
 
     The window does not begin before ``wanted``. If it begins in the future, it begins at a whole
     minute, because the API shows only whole minutes. The hosts and slots of the reservations in

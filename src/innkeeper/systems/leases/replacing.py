@@ -75,7 +75,7 @@ class Exchange:
         }
 
     def excess(self, down: Collection[int]) -> int:
-        """Return the number of units above the target. There are some if failed hosts work again."""
+        """Return the number of units above the target, after failed hosts work again."""
         return max(0, self.usable(down) - self.target)
 
     def usable(self, down: Collection[int]) -> int:

@@ -2,8 +2,8 @@
 
 Always true: the usage of a project is recorded by type. The transactions that create, extend,
 transfer or delete volumes also change the recorded usage. So the time to read the usage does not
-depend on the number of volumes. Transactions that write take turns, so two requests never get the
-last volume of a quota.
+depend on the number of volumes. Transactions that write take turns, so two requests never both get
+the last volume that a quota allows.
 
 If the database was changed by hand, the recorded usage may differ from the sum over the project's
 volumes. The audit compares the two.

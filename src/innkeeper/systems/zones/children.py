@@ -62,8 +62,7 @@ class Contact:
     """The answer of a child that was contacted before a change.
 
     ``child`` is the child's row at the time of the contact. If this zone has records of servers in
-    the child, the same zone as before must answer. With ``may_be_another``, another zone may
-    answer.
+    the child, the same zone as before must answer, unless ``may_be_another`` is True.
     """
 
     child: ChildZone
