@@ -56,9 +56,9 @@ from innkeeper.systems.zones.sealing import sealer_of
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
 READERS_BESIDE = 7
-"""The number of readers of the database in addition to the reader threads. These are the candidate
-search, the order watch, the listener for invalidations, the writer when it looks up a batch after a
-failed commit, the worker thread with the agent's token, and the threads for leases and for their
+"""The number of readers of the database besides the reader threads. These are the candidate search,
+the order watch, the listener for invalidations, the writer (which looks up a batch after a failed
+commit), the worker thread with the agent's token, the threads for leases, and the thread for their
 webhook."""
 
 

@@ -44,11 +44,14 @@ class AggregateSets:
 
     @property
     def has_many_codes(self) -> bool:
-        """Whether unused codes should be removed by :meth:`keep_codes`."""
+        """Whether there are so many codes that :meth:`keep_codes` should be called."""
         return len(self._sets) > self._codes_max
 
     def keep_codes(self, live: Iterable[int]) -> Codes:
-        """Keep only the ``live`` codes and code 0. Return the new codes, indexed by old code."""
+        """Remove all codes except code 0 and those in ``live``.
+
+        Return the new codes, indexed by old code.
+        """
         kept = [NONE, *(code for code in live if code != NONE)]
         found = renumbered(kept, len(self._sets))
         self._sets = [self._sets[code] for code in kept]

@@ -83,7 +83,7 @@ def _contradictions(table: HostTable) -> Iterator[str]:
 
 
 def differences_of_pools(mine: PoolTable, theirs: PoolTable) -> Iterator[str]:
-    """Describe the differences of pools, with one line for each pool that differs."""
+    """Describe the differences between two pool tables, with one line for each pool."""
     for provider_id in sorted(mine.index_of.keys() | theirs.index_of.keys()):
         seen, real = _pool(mine, provider_id), _pool(theirs, provider_id)
         if seen != real:

@@ -161,11 +161,14 @@ class Dedications:
 
     @property
     def has_many_codes(self) -> bool:
-        """Whether unused codes should be removed by :meth:`keep_codes`."""
+        """Whether there are so many codes that :meth:`keep_codes` should be called."""
         return len(self._uuids) > self._codes_max
 
     def keep_codes(self, live: Collection[int]) -> Codes:
-        """Keep only the ``live`` and the fixed codes. Return the new codes, indexed by old code."""
+        """Remove all codes except the fixed codes and those in ``live``.
+
+        Return the new codes, indexed by old code.
+        """
         kept = [GENERAL, POOLED, *(code for code in sorted(live) if code >= FIRST)]
         found = renumbered(kept, len(self._uuids))
         self._uuids = [self._uuids[code] for code in kept]

@@ -75,11 +75,14 @@ class PoolTable(AmountTable):
 
     @property
     def has_many_codes(self) -> bool:
-        """Whether unused codes should be removed by :meth:`keep_codes`."""
+        """Whether there are so many codes that :meth:`keep_codes` should be called."""
         return self.code_count > self._codes_max
 
     def keep_codes(self, live: Iterable[int]) -> Codes:
-        """Keep only the ``live`` codes and code 0. Return the new codes, indexed by old code."""
+        """Remove all codes except code 0 and those in ``live``.
+
+        Return the new codes, indexed by old code.
+        """
         kept = [NOBODY, *(code for code in live if code != NOBODY)]
         numbers = renumbered(kept, self.code_count)
         self._sets = [self._sets[code] for code in kept]

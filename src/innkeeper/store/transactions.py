@@ -160,7 +160,7 @@ ANSWERS = (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError)
 
 
 def _leaves_open(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> bool:
-    """Return whether the transaction may be committed although the commit raised this error."""
+    """Return whether the commit may have succeeded, although it raised this error."""
     return trouble not in DECIDED and not isinstance(error, ANSWERS)
 
 

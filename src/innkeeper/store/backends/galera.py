@@ -81,8 +81,8 @@ class NodeConnection(Raw):
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
         """Return a cached context if the URL has no TLS settings.
 
-        The driver's context would read all certificates of the system for each connection, which
-        takes longer than connecting.
+        A context that the driver creates reads all certificates of the system, which takes longer
+        than the connection itself.
         """
         if not sslp:
             return _unverified()

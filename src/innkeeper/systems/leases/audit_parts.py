@@ -85,7 +85,7 @@ def meant(
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Yield the violations of these invariants."""
+    """Yield all findings about the aggregates, flavors, slots and events of leases."""
     for uuid, (missing, extra) in _wrong_members(tx).items():
         yield WRONG_MEMBERS.broken(
             uuid, f"aggregate {uuid} lacks the hosts {missing}, and wrongly has the hosts {extra}"

@@ -128,7 +128,7 @@ def are_free(
 
 
 def choices(calendar: Calendar, chosen: ChosenUnits) -> list[list[ChosenHost]]:
-    """Return the chosen units (hosts or slots) of each demand by host."""
+    """Return for each demand the chosen hosts, each with its number of units."""
     found: list[list[ChosenHost]] = []
     for pairs in chosen.by_demand:
         hosts = [(calendar.hosts[row], units) for row, units in pairs.tolist()]

@@ -130,8 +130,8 @@ def others(
     """Choose other hosts for the failed hosts, but no hosts in ``avoided``.
 
     As many units (hosts or slots) as possible are replaced. If no unit can be replaced, the result
-    is a :class:`Lack`. With ``is_all_needed``, the result is also a :class:`Lack` if any unit
-    cannot be replaced.
+    is a :class:`Lack`. With ``is_all_needed``, the result is a :class:`Lack` unless all units can
+    be replaced.
     """
     row_of = {host.host_id: row for row, host in enumerate(table.calendar.hosts)}
     demands = []

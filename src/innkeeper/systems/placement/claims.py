@@ -108,7 +108,7 @@ def _touched(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums]) 
 
 
 class _ProviderState:
-    """The usage and generations of providers, including the groups accepted so far."""
+    """The usage and generations of providers, as the groups accepted so far have changed them."""
 
     def __init__(self, views: Mapping[ProviderId, ProviderView]) -> None:
         self._used = {pid: dict(view.used) for pid, view in views.items()}

@@ -58,7 +58,7 @@ class BindingMove:
 
 @dataclass(frozen=True, slots=True)
 class NewProjects:
-    """The pod of a new project in a group and availability zone, before and after the change."""
+    """The pod that a new project would get in a group and zone, before and after the change."""
 
     group: str
     az_name: str

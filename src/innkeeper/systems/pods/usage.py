@@ -80,7 +80,7 @@ def placed(
 
 
 def count_placed(tx: Tx, now: datetime) -> None:
-    """Store with each newest measurement the sum of the amounts that were placed after it.
+    """For each pod, store the sum of the amounts that were placed since the newest measurement.
 
     The sum leaves out the last minutes, because requests of the last minutes may still be refused.
     With this sum, a new request only has to add up the last minutes.

@@ -38,7 +38,7 @@ def defaults(settings: Volumes) -> VolumeLimits:
 
 
 def usages(tx: Tx, project_id: str) -> dict[str, VolumeUsage]:
-    """Return the usage of a project, by the uuid of the type."""
+    """Return the volume usage of a project, by the uuid of the volume type."""
     return quota_usages.of_projects(tx, [project_id])[project_id]
 
 

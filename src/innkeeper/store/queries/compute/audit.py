@@ -177,7 +177,10 @@ def open_migrations(tx: Tx) -> list[Migration]:
 
 
 def placed_servers(tx: Tx, only: Only = None) -> Iterator[Rows]:
-    """Yield batches of servers with a provider: rows of (id, uuid, flavor, image properties)."""
+    """Yield the servers that have a provider, in batches.
+
+    The rows are (id, uuid, flavor, image properties).
+    """
     query = sa.select(servers.c.id, servers.c.uuid, servers.c.flavor, servers.c.image_properties)
     query = query.where(_ALIVE).where(servers.c.provider_id.is_not(None))
     if only is not None:

@@ -355,7 +355,7 @@ def end(tx: Tx, numbers: Collection[int], outcome: str, now: datetime) -> None:
 
 
 def move(tx: Tx, agent_of: Mapping[str, AgentId]) -> None:
-    """Assign the pending orders on these hosts to the agents in ``agent_of``, by host name."""
+    """Assign the pending orders on each host to an agent. ``agent_of`` maps hosts to agents."""
     # Query first, because few orders change their agent. An UPDATE would lock all rows that it
     # scans.
     numbers: dict[AgentId, list[int]] = {}

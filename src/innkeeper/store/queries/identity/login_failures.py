@@ -12,7 +12,7 @@ from innkeeper.store.transactions import Tx
 
 
 def of(tx: Tx, subject: str, source: str) -> tuple[int, datetime] | None:
-    """Return the number of consecutive failures, and the time of the last failure."""
+    """Return the number of a subject's failures in a row from a source, and the time of the last."""
     row = tx.execute(
         sa.select(login_failures.c.count, login_failures.c.last_at)
         .where(login_failures.c.subject == subject)

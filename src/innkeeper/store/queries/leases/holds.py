@@ -127,7 +127,7 @@ def of_reservation(
     """Return the holds of a reservation, ordered by host.
 
     If ``is_active`` is True, return only holds that were handed over. If it is False, return only
-    the others. Returns at most ``most`` holds.
+    holds that were not handed over. Returns at most ``most`` holds.
     """
     query = _HOLDS.where(holds.c.reservation_id == row)
     if is_active is not None:

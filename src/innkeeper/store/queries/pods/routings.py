@@ -292,7 +292,7 @@ def members(tx: Tx, group_uuids: Sequence[str]) -> Mapping[str, Sequence[str]]:
 def unused_groups(
     tx: Tx, pod_ids: Sequence[int], before: datetime, limit: int
 ) -> Sequence[PodRouting]:
-    """Return routings of server groups that can be removed from these pods.
+    """Return the routings of the server groups that these pods no longer need.
 
     A group can be removed if this service deleted it. A group can also be removed if it has no
     servers in the pod and was not used since ``before``.
@@ -355,8 +355,8 @@ def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
 def placed(tx: Tx, until: datetime | None = None) -> Mapping[int, Mapping[str, float]]:
     """Return the amounts that were placed in each pod since the pod's newest measurement.
 
-    The amounts are by the pod's row id and by kind. With ``until``, only placements up to this time
-    count. Pods that were never measured, or have no new placements, are left out.
+    The result maps the row id of a pod to amounts by kind. With ``until``, only placements up to
+    this time count. Pods that were never measured, or have no new placements, are left out.
     """
     found = {}
     rows = _PLACED.rows(tx, {}) if until is None else _PLACED_UNTIL.rows(tx, {"until": until})
@@ -366,7 +366,7 @@ def placed(tx: Tx, until: datetime | None = None) -> Mapping[int, Mapping[str, f
 
 
 def used_by_type(tx: Tx, project_id: str) -> Mapping[str, VolumeUsage]:
-    """Return the usage of a project's volumes by the uuid of the type.
+    """Return the volume usage of a project, by the uuid of the volume type.
 
     The key ``""`` stands for volumes without a type.
     """

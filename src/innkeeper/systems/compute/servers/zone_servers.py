@@ -146,7 +146,7 @@ def resize(tx: Tx, server: ZoneServer, vcpus: int, memory_mb: int) -> None:
 def begin_resize(
     tx: Tx, server: ZoneServer, amounts: tuple[int, int], default: Limits
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Count the maximum of a server's present and new amounts, before a resize.
+    """Before a resize, count the larger of a server's present and new amounts.
 
     Return the amounts that counted before and the amounts that count now, each as (vcpus, MB).
     Raises :class:`QuotaExceeded`.

@@ -89,7 +89,7 @@ class SlotType:
 
 
 def made(reservation: Reservation) -> Mapping[str, Any]:
-    """Return the ids of a slot reservation's flavor, aggregate and group, as keys of a response."""
+    """Return keys of a response, with the ids of a reservation's flavor, aggregate and group."""
     return {
         "flavor_id": reservation.uuid,
         "aggregate_id": reservation.aggregate_id,
