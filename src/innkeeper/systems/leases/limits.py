@@ -40,7 +40,7 @@ def defaults(leasing: Leasing) -> LeaseLimits:
 
 
 def of_project(tx: Tx, project_id: str, leasing: Leasing) -> LeaseLimits:
-    """Return the limits of a project: its own limits, and the defaults for all others."""
+    """Return the limits of a project. Limits that were not set for it have their defaults."""
     own = quotas.of_project(tx, project_id)
     known = {name: limit for name, limit in own.items() if name in lease_limits.NAMES}
     return replace(defaults(leasing), **known)

@@ -110,7 +110,7 @@ def due(tx: Tx, now: datetime, most: int) -> list[LeaseNotification]:
 
 
 def excess(tx: Tx) -> list[int]:
-    """Return the row ids of the oldest notifications above :data:`KEPT_MAX`."""
+    """Return the row ids of the notifications to drop, because there are too many."""
     return notifications.beyond(tx, KEPT_MAX, DROPPED_AT_ONCE, but=end_checks.ON_END)
 
 

@@ -54,7 +54,7 @@ def demand_projects(tx: Tx, given: Iterable[str], context: LeaseContext) -> None
 
 
 def others(owner: str, given: Iterable[str]) -> tuple[str, ...]:
-    """Return the projects that share a lease, sorted, without the owner and duplicates."""
+    """Return the ``given`` projects without the owner, sorted and without duplicates."""
     return tuple(sorted({*given} - {owner}))
 
 

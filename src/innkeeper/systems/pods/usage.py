@@ -69,7 +69,8 @@ def placed(
 ) -> dict[int, dict[str, float]]:
     """Return the amounts that this service placed in each pod after the pod's last measurement.
 
-    The amounts are by kind. ``newest`` has the last measurements, by the pod's row id.
+    ``newest`` has the last measurements, by the pod's row id. The result maps these row ids to
+    amounts by kind.
     """
     found = {pod_id: dict(each.placed or {}) for pod_id, each in newest.items()}
     for pod_id, more in routings.placed(tx, until).items():

@@ -152,7 +152,7 @@ def add_project(tx: Tx, row: int, project_id: str) -> None:
 def set_accepted(tx: Tx, row: int, project_id: str | None, *, has_accepted: bool) -> None:
     """Set whether a project's servers may be placed in a pcloud without a hint.
 
-    ``None`` means all projects that may use the pcloud.
+    A ``project_id`` of ``None`` means all projects that may use the pcloud.
     """
     change = pcloud_projects.update().where(pcloud_projects.c.pcloud_id == row)
     if project_id is not None:

@@ -228,7 +228,7 @@ def homes(
 def _without(sign: str, ids: Iterable[str]) -> list[str]:
     """Return the ids that do not contain ``sign``.
 
-    Pods may list any text as an id. For example, PostgreSQL refuses a query with a NUL in an id.
+    Pods may list any text as an id, but PostgreSQL refuses a query with a NUL in an id.
     """
     found = list(ids)
     # Usually, no id contains the sign, so one test for all ids is enough.

@@ -202,7 +202,7 @@ def _checked(method: str, found: Any) -> ResolvedDemand:
 
 
 def _facts(demand: Any) -> dict[str, bool]:
-    """Return, by the name of the field, whether each field of a demand is valid."""
+    """Return whether each field of a demand is valid, by the field's name."""
     least, most, amounts = demand.units_min, demand.units_max, demand.unit_amounts
     return {
         "units_min": _is_whole(least, UNITS_MAX),

@@ -95,7 +95,7 @@ def text(name: str, given: Any) -> str:
 
 
 def with_numbers(query: Mapping[str, str], names: Collection[str]) -> dict[str, Any]:
-    """Return a query's parameters, with digits converted to numbers in the parameters ``names``."""
+    """Return a query's parameters. In those that ``names`` lists, digits become numbers."""
     return {
         name: int(given) if name in names and is_number(given) else given
         for name, given in query.items()
