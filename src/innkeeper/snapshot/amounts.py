@@ -350,7 +350,7 @@ class AmountTable:
             self._full[key] = wider
 
     def _own_columns(self) -> Iterator[npt.NDArray[Any]]:
-        """Yield all columns except the shared columns of zeros of absent classes."""
+        """Yield all columns, except the columns of zeros that absent classes share."""
         return (column for column in self._full.values() if column.flags.writeable)
 
     def _renew_views(self) -> None:

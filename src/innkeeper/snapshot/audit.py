@@ -108,7 +108,7 @@ def _pool(table: PoolTable, provider_id: ProviderId) -> dict[str, Any]:
 
 
 def _differences_of_calendars(mine: Calendar, theirs: Calendar) -> Iterator[str]:
-    """Describe the differences of the calendars, with one line for each host that differs."""
+    """Describe the differences between two calendars, with one line for each host."""
     seen, real = mine.by_host(), theirs.by_host()
     for provider_id in sorted(seen.keys() | real.keys()):
         if seen.get(provider_id) != real.get(provider_id):

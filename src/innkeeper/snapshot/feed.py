@@ -14,8 +14,8 @@ from innkeeper.store.transactions import Tx
 CHANGES_MIN = 10_000
 CHANGES_PER_ROW = 2
 """If a table lacks more changes than ``CHANGES_MIN`` plus this number per row, the whole table is
-read, because this is faster than applying the changes. For example, an hour without use may
-cause this."""
+read, because this is faster than applying the changes. For example, a table may lack so many
+changes after an hour without use."""
 
 
 @dataclass(frozen=True, slots=True)

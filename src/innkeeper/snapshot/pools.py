@@ -125,7 +125,7 @@ class PoolTable(AmountTable):
         )
 
     def served_by(self, rows: Collection[int]) -> Mask:
-        """Return for each code whether at least one of these pools serves the hosts."""
+        """Return for each code whether at least one of these pools serves its hosts."""
         served: Mask = np.zeros(self.code_count, dtype=np.bool_)
         for row in rows:
             mine = self._served.get(row)
@@ -137,7 +137,7 @@ class PoolTable(AmountTable):
         return served
 
     def served_by_all(self, pools: Iterable[ProviderId]) -> Mask:
-        """Return for each code whether all of these pools serve the hosts.
+        """Return for each code whether all of these pools serve its hosts.
 
         A provider that is not a pool serves no host.
         """
@@ -175,7 +175,7 @@ class PoolTable(AmountTable):
         return Lenders(np.append(of, np.array(more, dtype=np.int32)), groups, rows, starts, near)
 
     def _near(self, name: str) -> Mapping[str, Sequence[HostIndex]]:
-        """Return the pools in each aggregate that have inventory of a class."""
+        """Return for each aggregate the pools that have inventory of a class."""
         found: dict[str, list[HostIndex]] = {}
         for row in self.index_of.values():
             if self.max_units[name][row] > 0:

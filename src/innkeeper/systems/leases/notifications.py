@@ -37,8 +37,7 @@ PREEMPTION_CANCELLED = f"{PREEMPTION_WARNING}.stop"
 """The type for a warned server whose host is not needed any more."""
 PREEMPTED = "server.preempted"
 FAILURES_MAX = 20
-"""The number of failed deliveries after which a notification is dropped, after more than two hours.
-"""
+"""A notification is dropped after this many failed deliveries, which take more than two hours."""
 PAUSE_MAX_S = 600.0
 KEPT_MAX = 10_000
 """The maximum number of stored notifications. Above this number, the oldest notifications are

@@ -107,7 +107,7 @@ def create(
     the first error is raised.
 
     Without ``may_skip``, any such lease raises an error. The error says which lease does not fit,
-    and the earliest first start with which all leases would fit.
+    and the earliest start of the first lease with which all leases would fit.
     """
     made: list[Lease] = []
     skipped: list[SkippedWindow] = []

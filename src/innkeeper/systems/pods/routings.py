@@ -145,11 +145,10 @@ def _demand(name: str, requested: int, used: int, limit: int) -> None:
 
 
 def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> list[str]:
-    """Replace the routing of a create by routings of the created resources. Return their ids.
+    """Replace the routing of a request by routings of the created resources. Return their ids.
 
-    A create is a request for new resources. A second call changes nothing. If another pod has a
-    resource with the same id, this id is left out, because requests could not tell the two
-    resources apart.
+    A second call changes nothing. If another pod has a resource with the same id, this id is left
+    out, because requests could not tell the two resources apart.
     """
     if len(bottom_ids) == 1 and _confirm(tx, begun, bottom_ids[0], now):
         return list(bottom_ids)
@@ -177,7 +176,7 @@ def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) 
 
 
 def _confirm(tx: Tx, begun: PodRouting, bottom_id: str, now: datetime) -> bool:
-    """Turn the routing of a create into the routing of its only resource, with one write.
+    """Turn the routing of a request into the routing of its only resource, with one write.
 
     Return False if this is not possible.
     """

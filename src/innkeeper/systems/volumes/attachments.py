@@ -75,7 +75,7 @@ class NewAttachment:
 
 
 def get(tx: Tx, uuid: str, project_id: str | None) -> tuple[Attachment, Volume]:
-    """Return an attachment and its volume. Raises :class:`NotFound` as :func:`volumes.get` does."""
+    """Return an attachment and its volume. Raises the errors of :func:`volumes.get`."""
     canonical = canonical_uuid(uuid)
     found = None if canonical is None else attachments.by_uuid(tx, canonical)
     if found is not None:

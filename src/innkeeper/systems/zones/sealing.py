@@ -131,8 +131,8 @@ class Sealer:
     ) -> list[str]:
         """Seal entries as :meth:`seal` does.
 
-        ``first_nonce`` is unpredictable. The next entries get the next numbers as nonces. The risk
-        of equal nonces in two plans is no higher than with random nonces.
+        ``first_nonce`` must be unpredictable. The next entries get the next numbers as nonces. The
+        risk of equal nonces in two plans is no higher than with random nonces.
         """
         first, expires_at = int.from_bytes(first_nonce, "big"), now + self._lifetime
         return [

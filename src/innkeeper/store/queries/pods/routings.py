@@ -160,7 +160,7 @@ def by_id(tx: Tx, row_id: int) -> PodRouting | None:
 def page(
     tx: Tx, wanted: Mapping[str, object], *, before: int | None, limit: int
 ) -> Sequence[PodRouting]:
-    """Return routings whose columns have the ``wanted`` values, newest first."""
+    """Return the routings that have the values in ``wanted``, by column, newest first."""
     query: sa.Select[Any] = _ROWS.order_by(_C.id.desc()).limit(limit)
     for name, value in wanted.items():
         query = query.where(_C[name] == value)

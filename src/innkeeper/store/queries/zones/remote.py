@@ -92,7 +92,8 @@ _STATES = {
     "undoing": ZoneServerState.UNDOING,
     "decided": 0,
 }
-"""These are parameters, because a prepared statement can contain no constants and no IN."""
+"""The states are passed as parameters, because a prepared statement can contain no constants and no
+IN."""
 
 _IS_BEGUN = (zone_servers.c.state == sa.bindparam("building")) | (
     zone_servers.c.state == sa.bindparam("built")

@@ -90,7 +90,7 @@ def named(hints: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def named_host(hints: Mapping[str, Any]) -> str | None:
-    """Return the pcloud's name of the host that a server's hints request, or ``None``."""
+    """Return the name, within its pcloud, of the host that the hints request, or ``None``."""
     return next((each for each in _texts(hints, HOST_HINT) if each), None)
 
 
