@@ -291,7 +291,9 @@ def _choose(raw: Raw, nodes: Sequence[Node], usable: Sequence[Node], why: Why) -
     # If the writer is a member but did not answer, other processes may still reach it.
     has_answered = any(each.name == named for each in nodes)
     if named in own.members and not has_answered:
-        raise _nothing({**why, str(named): "this node takes the writes, but does not answer"})
+        raise _nothing(
+            {**why, str(named): "this node takes the writes, but does not answer this process"}
+        )
     return own if _name(raw, named, own.name) else None
 
 
@@ -304,7 +306,9 @@ def _first(usable: Sequence[Node], why: Why) -> Node:
     first = min(each for each in usable[0].members if each)
     found = next((each for each in usable if each.name == first), None)
     if found is None:
-        raise _nothing({**why, first: "this node must take the first writes, but cannot be used"})
+        raise _nothing(
+            {**why, first: "this node must take the first writes, but this process cannot use it"}
+        )
     return found
 
 
