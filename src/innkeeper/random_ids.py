@@ -11,7 +11,7 @@ DRAWN_DIGITS = 2 * DRAWN_BYTES
 SEED_DIGITS = 16
 VERSION = "7"
 VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
-"""Maps a random digit to a digit that has two of its bits and the variant bits of a UUID."""
+"""Maps a random digit to a digit with the variant bits of a UUID. Two random bits are kept."""
 
 
 class RandomIds:

@@ -26,7 +26,7 @@ from innkeeper.terminal.arguments import is_http, names
 
 ENV_PREFIX = "INNKEEPER_"
 PREFIX = "_prefix"
-"""Names of settings for an API's path have this suffix."""
+"""The ending of the names of settings that have an API's path."""
 PREFIX_PATTERN = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 HOST_PATTERN = re.compile(
     r"[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_-]+)*\.?", re.ASCII
@@ -34,14 +34,14 @@ HOST_PATTERN = re.compile(
 ORIGIN_PATTERN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]+", re.ASCII)
 """An origin, which is a scheme, a host and an optional port, without a trailing slash."""
 TOKEN_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-"""The name of a method or a header."""
+"""The name of an HTTP method or header."""
 ZONE_PATTERN = re.compile(r"[^:\s\x00-\x1f]{1,255}")
 SECRETS = frozenset(
     {"keystone_password", "build_plan_encryption_key", "lease_webhook_secret", "lease_check_token"}
 )
 """Settings whose values never appear in messages."""
 ONE_OR_SEVERAL = frozenset({"build_plan_encryption_key"})
-"""These lists may be given as a single text."""
+"""Lists that may also be given as a single text."""
 OWN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json")
 """Paths of the service itself, outside of its APIs."""
 
@@ -129,7 +129,7 @@ def _check_texts(slice_: Any) -> None:
 def _conversion_error(
     read: Callable[[object], object], given: Mapping[str, Any], error: msgspec.ValidationError
 ) -> str:
-    """Return the message for a value of the wrong type. The message names a map's wrong entry."""
+    """Return the message for a value of the wrong type, or for a map with such a value."""
     for key, value in given.items():
         is_shown = isinstance(value, Mapping) and key not in SECRETS
         for name, each in value.items() if is_shown else ():
@@ -208,7 +208,7 @@ def _check_prefixes(serving: Serving) -> None:
                 f"No API can have the prefix {prefix!r}: the service itself uses it."
             )
     if len(set(prefixes)) < len(prefixes):
-        raise SettingsError("Two APIs have the same prefix. Give each API its own.")
+        raise SettingsError("Two APIs have the same prefix. Give each API a prefix of its own.")
 
 
 def _check_origins(serving: Serving) -> None:

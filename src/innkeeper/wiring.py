@@ -56,9 +56,9 @@ from innkeeper.systems.zones.sealing import sealer_of
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
 READERS_BESIDE = 7
-"""The number of readers of the database in addition to the reader threads. These are the candidate
-search, the order watch, the listener for invalidations, the writer when it looks up a batch after a
-failed commit, the worker thread with the agent's token, and the threads for leases and for their
+"""The number of readers of the database besides the reader threads. These are the candidate search,
+the order watch, the listener for invalidations, the writer (which looks up a batch after a failed
+commit), the worker thread with the agent's token, the threads for leases, and the thread for their
 webhook."""
 
 
@@ -131,7 +131,7 @@ def open_store_as_it_is(settings: Settings) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class Seams:
-    """The parts of a service that a simulation of many services in one process replaces."""
+    """The parts of a service that are replaced when one process simulates many services."""
 
     ids: IdSource = field(default_factory=RandomIds)
     engine_of: Callable[[Store, BootExecutor, CandidateSearcher, IdSource, int], Engine] = Engine
@@ -151,7 +151,7 @@ class Service:
         clock: Clock = now,
         seams: Seams | None = None,
     ) -> None:
-        """Create the parts. ``patiently`` executes each action that needs the database."""
+        """Create the parts. ``patiently`` is called with each action that needs the database."""
         seams = seams or Seams()
         self.settings = settings
         self._clock = clock
@@ -269,7 +269,7 @@ class Service:
     def prepare_logins(self, address: str) -> Path | None:
         """Create the required logins.
 
-        If an administrator is new, return the file with the password.
+        If this call creates the administrator, return the file with the administrator's password.
 
         ``address`` is where this process listens. Call this method before requests are served.
         """

@@ -44,11 +44,14 @@ class AggregateSets:
 
     @property
     def has_many_codes(self) -> bool:
-        """Whether unused codes should be removed by :meth:`keep_codes`."""
+        """Whether there are so many codes that :meth:`keep_codes` should be called."""
         return len(self._sets) > self._codes_max
 
     def keep_codes(self, live: Iterable[int]) -> Codes:
-        """Keep only the ``live`` codes and code 0. Return the new codes, indexed by old code."""
+        """Remove all codes except code 0 and those in ``live``.
+
+        Return the new codes, indexed by old code.
+        """
         kept = [NONE, *(code for code in live if code != NONE)]
         found = renumbered(kept, len(self._sets))
         self._sets = [self._sets[code] for code in kept]
@@ -109,7 +112,7 @@ class AggregateSets:
         return tuple(self._metadata.get(each, {}) for each in sorted(ids))
 
     def judge(self, verdict: Verdict, codes: Codes) -> Mask:
-        """Return for each code the result of ``verdict`` for the metadata in the set."""
+        """Return for each code the result of ``verdict`` for the metadata of its aggregates."""
         if codes.shape[0] == 1:
             # For a single row, such as a row that was just picked, only one set is evaluated.
             one: Mask = np.array([verdict(self._by_code[int(codes[0])])], dtype=np.bool_)
@@ -119,7 +122,7 @@ class AggregateSets:
         return judged
 
     def multipliers(self, key: str) -> npt.NDArray[np.float64] | None:
-        """Return for each code the smallest number under ``key`` in the set's aggregates, or NaN.
+        """Return for each code the smallest number that its aggregates have under ``key``, or NaN.
 
         Returns None if no aggregate has such a number. Invalid numbers and too large numbers are
         ignored.

@@ -42,7 +42,7 @@ def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None)
 
 
 def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArray[Any], ...]:
-    """Return the table indexes of the rows, and arrays of the rows' values at ``positions``.
+    """Return where the rows belong in the table, and their values at each of ``positions``.
 
     Rows of providers that are not in the table are left out.
     """
@@ -53,7 +53,7 @@ def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArr
 
 
 def _by_class(table: AmountTable, rows: Rows, names: dict[Any, str]) -> Iterator[tuple[str, Rows]]:
-    """Yield each class with its rows. Before that, add the columns of the class to the table.
+    """Yield each class with its rows, after adding the columns of the class to the table.
 
     A class gets no columns if no provider in the table has it. There may be thousands of such
     classes, because every reservation of slots has its own class.

@@ -37,7 +37,7 @@ EDITS_MAX = 4096
 
 @dataclass(frozen=True, slots=True)
 class UnitBounds:
-    """The strictest unit rules of a class over all rows with inventory of the class."""
+    """The strictest unit rules for a class in any row."""
 
     greatest_min: float
     least_max: float
@@ -171,8 +171,8 @@ class AmountTable:
     def leaves_out(self, provider_id: ProviderId) -> bool:
         """Return whether this table ignores claims on a provider.
 
-        Most tables have all providers and ignore no claims. If such a table lacks a provider, the
-        provider's row will be read soon.
+        The result is False for every provider, because this table has all providers. A provider
+        without a row is new, and its row will be read soon.
         """
         del provider_id
         return False
@@ -272,9 +272,9 @@ class AmountTable:
         return True
 
     def gives(self, name: str, amount: int, rows: Rows) -> Mask | None:
-        """Return True where the unit rules allow one allocation of ``amount``.
+        """Return for each row whether the unit rules allow one allocation of ``amount``.
 
-        Return None if they allow it in all rows. The rules are those of
+        Return None if all rows allow it. The rules are those of
         :func:`innkeeper.domain.amounts.gives`.
         """
         bounds = self._unit_bounds.get(name)
@@ -350,7 +350,7 @@ class AmountTable:
             self._full[key] = wider
 
     def _own_columns(self) -> Iterator[npt.NDArray[Any]]:
-        """Yield all columns except the shared columns of zeros of absent classes."""
+        """Yield all columns, except the columns of zeros that absent classes share."""
         return (column for column in self._full.values() if column.flags.writeable)
 
     def _renew_views(self) -> None:

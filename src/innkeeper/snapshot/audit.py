@@ -83,7 +83,7 @@ def _contradictions(table: HostTable) -> Iterator[str]:
 
 
 def differences_of_pools(mine: PoolTable, theirs: PoolTable) -> Iterator[str]:
-    """Describe the differences of pools, with one line for each pool that differs."""
+    """Describe the differences between two pool tables, with one line for each pool."""
     for provider_id in sorted(mine.index_of.keys() | theirs.index_of.keys()):
         seen, real = _pool(mine, provider_id), _pool(theirs, provider_id)
         if seen != real:
@@ -108,7 +108,7 @@ def _pool(table: PoolTable, provider_id: ProviderId) -> dict[str, Any]:
 
 
 def _differences_of_calendars(mine: Calendar, theirs: Calendar) -> Iterator[str]:
-    """Describe the differences of the calendars, with one line for each host that differs."""
+    """Describe the differences between two calendars, with one line for each host."""
     seen, real = mine.by_host(), theirs.by_host()
     for provider_id in sorted(seen.keys() | real.keys()):
         if seen.get(provider_id) != real.get(provider_id):
@@ -146,7 +146,7 @@ class _Pair:
         self._my_rows, self._their_rows = my_rows, their_rows
 
     def rows(self) -> Iterator[str]:
-        """Describe all differences except differences of pools."""
+        """Describe all differences of these hosts, except in their pools."""
         yield from self._facts()
         mine, theirs = self._mine.columns(), self._theirs.columns()
         # A missing column counts as zeros.
@@ -178,7 +178,7 @@ class _Pair:
         )
 
     def _neighbours(self, row: int, other: int) -> Iterator[str]:
-        """Compare the aggregates, dedication and servers of a host."""
+        """Describe the differences in the aggregates, the dedication and the servers of a host."""
         mine, theirs = self._mine, self._theirs
         metadata = mine.aggregates.metadata(int(mine.aggregate_codes[row]))
         other_metadata = theirs.aggregates.metadata(int(theirs.aggregate_codes[other]))
@@ -194,7 +194,7 @@ class _Pair:
             yield f"{mine.names[row]}: servers: {servers}, not {other_servers}."
 
     def pools_near(self) -> Iterator[str]:
-        """Compare the pools of each host. A table without pools has no memberships to compare."""
+        """Describe the hosts that are served by different pools in the two tables."""
         if self._mine.knows_memberships and self._theirs.knows_memberships:
             yield from self._unequal("root", self._mine.root_ids, self._theirs.root_ids)
         for row, other in zip(self._my_rows, self._their_rows, strict=True):
@@ -217,7 +217,7 @@ class _Pair:
         theirs: Column,
         their_meanings: Sequence[Any],
     ) -> Iterator[str]:
-        """Compare codes by their meaning, after translating them to codes of the other table."""
+        """Describe the hosts whose codes have different meanings in the two tables."""
         numbers = {meaning: number for number, meaning in enumerate(their_meanings)}
         translated = np.array(
             [numbers.get(meaning, NOWHERE) for meaning in my_meanings], dtype=np.int64

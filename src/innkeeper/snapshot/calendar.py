@@ -24,7 +24,7 @@ from innkeeper.snapshot.capabilities import CapabilityColumns
 
 Micros = npt.NDArray[np.int64]
 NEVER = np.iinfo(np.int64).max
-"""The time of leaving for a host that stays in the freepool."""
+"""Stands for the leaving time of a host that has none, because it stays in the freepool."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -24,9 +24,9 @@ def load(
 ) -> dict[ProviderId, datetime]:
     """Read the hosts and holds of these providers; ``None`` means all providers.
 
-    The providers in ``leased`` are now dedicated to leases. The other providers have no holds.
-    Returns the time from which each host is needed, by provider. Hosts that are not needed are left
-    out.
+    ``leased`` has the providers that are dedicated to leases now. All other providers in ``ids``
+    have no holds. Returns the time from which each host is needed, by provider. Hosts that are not
+    needed are left out.
     """
     if ids is None:
         there, held = freepool.for_calendar(tx, None), holds.windows(tx, None)

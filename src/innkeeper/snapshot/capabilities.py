@@ -17,7 +17,8 @@ import numpy.typing as npt
 from innkeeper.snapshot.vocabulary import NO_CODE, Vocabulary
 
 SPARE_MIN = 64
-"""The minimum number of unused values, or of hosts with new facts, at which columns are rebuilt."""
+"""Columns are rebuilt if at least this many values are unused, or this many hosts have new facts.
+"""
 
 
 @dataclass(slots=True, eq=False)

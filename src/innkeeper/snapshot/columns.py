@@ -204,7 +204,7 @@ class HostTable(AmountTable):
             self._silent_since_s = None
 
     def silent_since_s(self) -> float:
-        """Return the oldest of the last heartbeats of all agents with hosts."""
+        """Return the oldest of the agents' last heartbeats. Agents without hosts do not count."""
         if self._silent_since_s is None:
             heard = self.agent_seen_s[self.agent_has_hosts()]
             self._silent_since_s = float(heard.min(initial=np.inf))
@@ -217,7 +217,7 @@ class HostTable(AmountTable):
             self._stale_since_s = None
 
     def stale_since_s(self) -> float:
-        """Return the oldest of the last capability reports of all hosts."""
+        """Return the oldest of the times at which the hosts' capabilities were last reported."""
         if self._stale_since_s is None:
             self._stale_since_s = float(self.facts_seen_s.min(initial=np.inf))
         return self._stale_since_s
@@ -314,13 +314,13 @@ class HostTable(AmountTable):
     # -- what hosts borrow -----------------------------------------------------------------
 
     def borrows(self, name: str, rows: Rows) -> Mask:
-        """Return True where hosts have no capacity of a class and must borrow it from pools."""
+        """Return for each host whether it must borrow a class because it has no capacity of it."""
         # Free plus used is the capacity, no matter how much is allocated.
         lacks: Mask = self.free[name][rows] + self.used[name][rows] <= 0.0
         return lacks
 
     def lent(self, name: str, amount: int, rows: Rows) -> Mask | None:
-        """Return True where a pool can lend ``amount`` to a host, or None without any lender."""
+        """Return per row whether a pool can lend ``amount``, or None if no pool lends the class."""
         able = self.pools.able(name, amount)
         if able is None:
             return None
@@ -328,7 +328,7 @@ class HostTable(AmountTable):
         return given
 
     def served_by(self, pools: Collection[int]) -> Mask:
-        """Return True where at least one of these pools serves the host."""
+        """Return for each host whether at least one of these pools serves it."""
         served: Mask = self.pools.served_by(pools).take(self.membership_codes)
         return served
 

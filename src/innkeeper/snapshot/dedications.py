@@ -161,11 +161,14 @@ class Dedications:
 
     @property
     def has_many_codes(self) -> bool:
-        """Whether unused codes should be removed by :meth:`keep_codes`."""
+        """Whether there are so many codes that :meth:`keep_codes` should be called."""
         return len(self._uuids) > self._codes_max
 
     def keep_codes(self, live: Collection[int]) -> Codes:
-        """Keep only the ``live`` and the fixed codes. Return the new codes, indexed by old code."""
+        """Remove all codes except the fixed codes and those in ``live``.
+
+        Return the new codes, indexed by old code.
+        """
         kept = [GENERAL, POOLED, *(code for code in sorted(live) if code >= FIRST)]
         found = renumbered(kept, len(self._uuids))
         self._uuids = [self._uuids[code] for code in kept]
@@ -184,7 +187,7 @@ class Dedications:
 
 
 def is_one_of(codes: Codes, allowed: Collection[int]) -> npt.NDArray[np.bool_]:
-    """Return True where a code is one of ``allowed``."""
+    """Return for each code whether it is one of ``allowed``."""
     if len(allowed) > FEW:
         by_code: Mask = np.zeros(max(int(codes.max(initial=0)), *allowed) + 1, dtype=np.bool_)
         by_code[list(allowed)] = True

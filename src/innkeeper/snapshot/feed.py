@@ -14,13 +14,13 @@ from innkeeper.store.transactions import Tx
 CHANGES_MIN = 10_000
 CHANGES_PER_ROW = 2
 """If a table lacks more changes than ``CHANGES_MIN`` plus this number per row, the whole table is
-read, because this is faster than applying the changes. For example, an hour without use may
-cause this."""
+read, because this is faster than applying the changes. For example, a table may lack so many
+changes after an hour without use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Providers with new changes. ``edited`` rows are up to date; ``stale`` rows must be read."""
+    """Providers with new changes. ``edited`` rows are current, and ``stale`` rows must be read."""
 
     stale: set[ProviderId] = field(default_factory=set)
     edited: set[ProviderId] = field(default_factory=set)

@@ -72,7 +72,7 @@ class Follower:
     def begin(self, tx: Tx) -> None:
         """Begin a transaction.
 
-        If the last transaction failed, first read again the rows that this transaction edited.
+        If the last transaction failed, first read again the rows that it edited.
         """
         if self._must_reread:
             if self._is_all_touched:

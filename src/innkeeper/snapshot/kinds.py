@@ -47,8 +47,8 @@ class Kinds:
         """Return for each row the sum of the rarities of traits and classes not in ``requested``.
 
         The rarity of a trait or class is the share of hosts without it. It is 0 if all hosts have
-        the trait, and nearly 1 if only one host has it. Without ``by_rarity``, return the number of
-        these traits and classes instead. This number does not depend on other hosts.
+        the trait, and nearly 1 if only one host has it. Without ``by_rarity``, each of these traits
+        and classes counts 1. The result then does not depend on other hosts.
         """
         by_kind = self._unused.get((requested, by_rarity))
         if by_kind is None:

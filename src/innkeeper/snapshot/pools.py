@@ -75,11 +75,14 @@ class PoolTable(AmountTable):
 
     @property
     def has_many_codes(self) -> bool:
-        """Whether unused codes should be removed by :meth:`keep_codes`."""
+        """Whether there are so many codes that :meth:`keep_codes` should be called."""
         return self.code_count > self._codes_max
 
     def keep_codes(self, live: Iterable[int]) -> Codes:
-        """Keep only the ``live`` codes and code 0. Return the new codes, indexed by old code."""
+        """Remove all codes except code 0 and those in ``live``.
+
+        Return the new codes, indexed by old code.
+        """
         kept = [NOBODY, *(code for code in live if code != NOBODY)]
         numbers = renumbered(kept, self.code_count)
         self._sets = [self._sets[code] for code in kept]
@@ -122,7 +125,7 @@ class PoolTable(AmountTable):
         )
 
     def served_by(self, rows: Collection[int]) -> Mask:
-        """Return for each code whether at least one of these pools serves the hosts."""
+        """Return for each code whether at least one of these pools serves its hosts."""
         served: Mask = np.zeros(self.code_count, dtype=np.bool_)
         for row in rows:
             mine = self._served.get(row)
@@ -134,7 +137,7 @@ class PoolTable(AmountTable):
         return served
 
     def served_by_all(self, pools: Iterable[ProviderId]) -> Mask:
-        """Return for each code whether all of these pools serve the hosts.
+        """Return for each code whether all of these pools serve its hosts.
 
         A provider that is not a pool serves no host.
         """
@@ -172,7 +175,7 @@ class PoolTable(AmountTable):
         return Lenders(np.append(of, np.array(more, dtype=np.int32)), groups, rows, starts, near)
 
     def _near(self, name: str) -> Mapping[str, Sequence[HostIndex]]:
-        """Return the pools in each aggregate that have inventory of a class."""
+        """Return for each aggregate the pools that have inventory of a class."""
         found: dict[str, list[HostIndex]] = {}
         for row in self.index_of.values():
             if self.max_units[name][row] > 0:
@@ -183,7 +186,10 @@ class PoolTable(AmountTable):
     # -- amounts ---------------------------------------------------------------------------
 
     def able(self, name: str, amount: int) -> Mask | None:
-        """Return for each code whether a pool can lend ``amount``, or None without any lender."""
+        """Return for each code whether a pool can lend ``amount``.
+
+        Return None if no pool lends the class.
+        """
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -197,7 +203,10 @@ class PoolTable(AmountTable):
         return able
 
     def most(self, name: str) -> Amount | None:
-        """Return for each code the largest free amount of a pool, or None without any lender."""
+        """Return for each code the largest free amount in one pool.
+
+        Return None if no pool lends the class.
+        """
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -207,7 +216,10 @@ class PoolTable(AmountTable):
         return most
 
     def lending(self, name: str, codes: Mask) -> Mask:
-        """Return for each pool whether it lends a class to hosts with one of these codes."""
+        """Return for each pool whether it lends a class to any of the selected hosts.
+
+        ``codes`` is a mask by code, which selects the hosts whose code is True.
+        """
         found: Mask = np.zeros(self.row_count, dtype=np.bool_)
         lenders = self.lenders(name)
         if lenders is not None:
@@ -220,8 +232,7 @@ class PoolTable(AmountTable):
     def best(self, name: str, amount: int, code: int) -> Sequence[HostIndex]:
         """Return the pools that can best lend ``amount`` of a class to hosts with this code.
 
-        These are the pools with the most free capacity of the class, among those that can lend this
-        amount.
+        Of the pools that can lend this amount, these are the pools with the most free capacity.
         """
         lenders = self.lenders(name)
         group = () if lenders is None else lenders.groups[lenders.of[code]]

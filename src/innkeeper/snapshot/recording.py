@@ -260,7 +260,7 @@ def _set_pools(table: HostTable, columns: Mapping[str, Column], state: Mapping[s
 
 
 def _check(table: HostTable) -> None:
-    """Raise ``ValueError`` for undefined codes, which would cause errors during a decision."""
+    """Raise ``ValueError`` if a code in the table is undefined. A decision would fail later."""
     bounds = (
         ("zone", table.zone_codes, len(table.zones)),
         ("agent", table.agent_codes, len(table.agent_ids)),

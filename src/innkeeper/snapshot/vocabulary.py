@@ -47,7 +47,7 @@ class Vocabulary:
         self._among: WeakKeyDictionary[Vocabulary, tuple[int, Ranks]] = WeakKeyDictionary()
 
     def ranks(self) -> Ranks:
-        """Return for each code the rank of a text, ``TRUE``, ``FALSE``, or NaN for other types."""
+        """Return each code's rank: the text's rank, ``TRUE``, ``FALSE``, or NaN for other types."""
         if self._seen < len(self.values):
             self._rank()
         return self._ranks

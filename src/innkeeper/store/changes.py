@@ -7,9 +7,9 @@ all rows up to an id, and then reads the rows after it, misses no committed chan
 
 Always true: rows are pruned from the beginning, so if a row exists, all later rows exist.
 
-Always true: a row with the same id and timestamp is the row that was read before. The id alone
-proves nothing: a restored database, or a standby that took over without the last commits, reuses
-ids for other changes.
+Always true: if a row has the id and the timestamp of a row that was read before, it is the same
+row. The id alone proves nothing: a restored database, or a standby that took over without the last
+commits, reuses ids for other changes.
 
 The ids may have gaps, because some databases do not reuse the ids of a transaction that was rolled
 back.
@@ -137,8 +137,7 @@ def after(tx: Tx, last: Bookmark, most: int = _WITHOUT_LIMIT) -> list[Change] | 
     """Return up to ``most`` rows after ``last``, ordered by id.
 
     Returns ``None`` if rows may be missing, because row ``last`` no longer exists or is a different
-    change. If ``last`` is :data:`BEGINNING`, rows are missing if the oldest row of the feed is not
-    row 1.
+    change. With :data:`BEGINNING`, rows are missing unless the oldest row of the feed is row 1.
     """
     rows = [Change(*row) for row in _FROM.rows(tx, {"first": last.id, "most": most + 1})]
     if last == BEGINNING:

@@ -24,7 +24,7 @@ def execute(tx: sa.Connection, text: str, values: Any = None) -> DBAPICursor:
     Raises SQLAlchemy's errors.
     """
     raw = tx.connection.dbapi_connection
-    assert raw is not None, "the connection of an open transaction"
+    assert raw is not None, "an open transaction has a connection"
     try:
         # This call already fails if the connection is closed.
         cursor = raw.cursor()
@@ -40,7 +40,7 @@ def execute(tx: sa.Connection, text: str, values: Any = None) -> DBAPICursor:
 def execute_many(tx: sa.Connection, text: str, values: Sequence[Any]) -> DBAPICursor:
     """Execute a statement once for each item of ``values``, like :func:`execute`."""
     raw = tx.connection.dbapi_connection
-    assert raw is not None, "the connection of an open transaction"
+    assert raw is not None, "an open transaction has a connection"
     try:
         cursor = raw.cursor()
         cursor.executemany(text, values)

@@ -38,7 +38,7 @@ class LimitTable:
         tx.execute(self._table.insert(), rows)
 
     def delete(self, tx: Tx, project_id: str, resources: Collection[str] | None = None) -> None:
-        """Delete a project's limits for these resources, or all its limits for ``None``.
+        """Delete a project's limits for these resources. ``None`` means all resources.
 
         Afterwards, the defaults apply.
         """

@@ -61,7 +61,7 @@ def net_gains(
     added: Iterable[tuple[ProviderId, ClassId, int]],
     released: Iterable[tuple[ProviderId, ClassId, int]],
 ) -> Gains:
-    """Return the added minus the released amounts, summed by provider and class."""
+    """Return the added amounts minus the released amounts, as sums by provider and class."""
     sums: dict[tuple[ProviderId, ClassId], int] = {}
     for provider_id, class_id, used in added:
         key = (provider_id, class_id)

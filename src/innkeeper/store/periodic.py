@@ -15,8 +15,8 @@ from innkeeper.store.tables.ordering import periodic_tasks
 from innkeeper.store.transactions import Tx
 
 EARLY = 0.9
-"""The fraction of the period that must have passed. A process asks once a period by its own clock,
-and must not skip a turn because its clock is a millisecond early."""
+"""The fraction of the period that must have passed. Without this margin, a process that asks once a
+period would skip a turn if its clock were a millisecond early."""
 
 _LAST = sa.select(periodic_tasks.c.last_at).where(periodic_tasks.c.name == sa.bindparam("named"))
 _TAKE = (

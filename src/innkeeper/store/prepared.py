@@ -75,7 +75,7 @@ class Prepared:
         and there are at least two fields. Returns the number of changed rows, like :meth:`run`.
         """
         text = self._text(tx.dialect, getattr(type(records[0]), "__match_args__", ()))
-        assert not text.constants, "the fields are all parameters"
+        assert not text.constants, "every field is a parameter"
         return _executed(tx, text, list(map(attrgetter(*text.names), records))).rowcount
 
     def rows(self, tx: Tx, parameters: Mapping[str, Any]) -> list[Any]:
@@ -167,7 +167,7 @@ class PreparedForIds:
         return driver.execute(tx, text, values)
 
     def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str] | None]:
-        """Return the text, and the names of its parameters.
+        """Return the statement's text, and the names of its parameters.
 
         The names are ``None`` if parameters are positional.
         """
@@ -198,7 +198,7 @@ class _Reading:
         return list(zip(*self._columns(tx, cursor, rows), strict=True))
 
     def columns(self, tx: Tx, cursor: DBAPICursor) -> list[Iterable[Any]]:
-        """Return the columns of all rows that the cursor found; an empty list without rows."""
+        """Return the columns of all rows that the cursor found. Without rows, the list is empty."""
         rows: list[Any] = list(cursor.fetchall())
         return self._columns(tx, cursor, rows) if rows else []
 

@@ -132,7 +132,7 @@ def upgrade(store: Store, now: datetime) -> bool:
                 raise
             LOG.info("schema_awaited", why=error.message, waited_s=round(waited_s, 1))
         Event().wait(pause_s)
-    raise AssertionError("the pauses do not end")
+    raise AssertionError("_pauses() never stops yielding")
 
 
 def _try(store: Store, now: datetime) -> bool:

@@ -160,7 +160,7 @@ ANSWERS = (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError)
 
 
 def _leaves_open(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> bool:
-    """Return whether the transaction may be committed although the commit raised this error."""
+    """Return whether the commit may have succeeded, although it raised this error."""
     return trouble not in DECIDED and not isinstance(error, ANSWERS)
 
 
@@ -175,7 +175,7 @@ REFUSALS: Mapping[Trouble, tuple[type[Unavailable], str]] = {
 
 
 def _refusal(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> Unavailable | None:
-    """Return the error to raise instead of the driver's; ``None`` to raise the driver's error."""
+    """Return the error to raise, or ``None`` to raise the driver's error."""
     # The driver's text is only logged, since it can contain SQL.
     if isinstance(error, sa.exc.TimeoutError):
         return Busy("No database connection became free in time.")
@@ -194,9 +194,9 @@ def ping(tx: Tx) -> None:
 
 @contextmanager
 def step(tx: Tx, name: str = "step") -> Iterator[None]:
-    """A context manager whose block is a part of a transaction, which can be rolled back alone.
+    """A context manager whose block can be rolled back without the rest of the transaction.
 
-    An exception rolls back only this part. A database error ends the whole transaction, so no code
+    An exception rolls back only the block. A database error ends the whole transaction, so no code
     within the transaction may catch it. A step within a step needs another ``name``, because
     MariaDB forgets a savepoint when its name is used again.
     """

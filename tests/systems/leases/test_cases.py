@@ -330,7 +330,7 @@ def test_case_17_a_refusal_says_how_many_fit_and_why(world: LeaseWorld) -> None:
     text = str(caught.value)
     assert text.startswith("Not enough hosts available: 2 of 3 units of reservation 1 fit")
     assert "1 hosts are down" in text
-    assert "1 are reserved whole in this time" in text
+    assert "1 are reserved as a whole in this time" in text
 
 
 def test_case_19_leases_are_deleted_in_each_state(only_a1: LeaseWorld) -> None:

@@ -29,7 +29,7 @@ class Engines(NamedTuple):
 
 
 class Trouble(Enum):
-    """The problem that an error of the driver means. The values are messages for the operator."""
+    """The problem that a driver's error shows. The values are messages for the operator."""
 
     COLLISION = "another transaction conflicted"
     WAITED = "the wait for other transactions timed out"
@@ -110,4 +110,4 @@ class Backend(Protocol):
         """
 
     def trouble(self, error: Exception) -> Trouble | None:
-        """Return the meaning of a driver's error, or ``None`` if the statement is at fault."""
+        """Return the problem that an error shows, or ``None`` if the statement is at fault."""

@@ -10,8 +10,8 @@ used.
 Only one node takes writes, because Galera's certification detects only conflicting writes. It does
 not check whether the data that a transaction has read is still valid (docs/explanation/galera.md).
 
-The writer may be dead. While the cluster waits for a dead writer, no process can write. The first
-process that finds the writer gone names another node.
+The writer may be dead. While the cluster waits for a dead writer, no process can write. When the
+cluster has dropped the writer, the first process that notices this names another node.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class NodeConnection(Raw):
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
         """Return a cached context if the URL has no TLS settings.
 
-        The driver's context would read all certificates of the system for each connection, which
-        takes longer than connecting.
+        A context that the driver creates reads all certificates of the system, which takes longer
+        than the connection itself.
         """
         if not sslp:
             return _unverified()
@@ -139,7 +139,7 @@ class Cluster:
         self._last: Address | None = None
 
     def connect_for_writing(self, arguments: Mapping[str, Any]) -> NodeConnection:
-        """Connect to the writer. If the writer is gone, name another node first.
+        """Connect to the writer. If the writer is gone, first make another node the writer.
 
         Raises :class:`Unavailable` if no node can be used.
         """
@@ -291,7 +291,9 @@ def _choose(raw: Raw, nodes: Sequence[Node], usable: Sequence[Node], why: Why) -
     # If the writer is a member but did not answer, other processes may still reach it.
     has_answered = any(each.name == named for each in nodes)
     if named in own.members and not has_answered:
-        raise _nothing({**why, str(named): "takes writes, but does not answer this process"})
+        raise _nothing(
+            {**why, str(named): "this node takes the writes, but does not answer this process"}
+        )
     return own if _name(raw, named, own.name) else None
 
 
@@ -304,7 +306,9 @@ def _first(usable: Sequence[Node], why: Why) -> Node:
     first = min(each for each in usable[0].members if each)
     found = next((each for each in usable if each.name == first), None)
     if found is None:
-        raise _nothing({**why, first: "must take the first writes, but this process cannot use it"})
+        raise _nothing(
+            {**why, first: "this node must take the first writes, but this process cannot use it"}
+        )
     return found
 
 

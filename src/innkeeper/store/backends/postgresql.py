@@ -55,7 +55,7 @@ TROUBLES = {
     "53300": Trouble.CROWDED,
 }
 CLASSES = {"08": Trouble.GONE, "53": Trouble.GONE, "58": Trouble.DISK, "XX": Trouble.DISK}
-"""Problems by the first two characters of an SQLSTATE."""
+"""Maps the first two characters of an SQLSTATE to a problem."""
 MESSAGES = {
     "too many clients": Trouble.CROWDED,
     "remaining connection slots": Trouble.CROWDED,
@@ -68,7 +68,7 @@ MESSAGES = {
     # An unknown user or database.
     '" does not exist': Trouble.NOT_LET_IN,
 }
-"""Problems by a part of the message, since login errors have no SQLSTATE."""
+"""Maps parts of messages to problems, since login errors have no SQLSTATE."""
 QUOTING = (errors.IntegrityError, errors.DataError)
 """Errors whose messages quote rows."""
 
@@ -102,8 +102,8 @@ class PromptConnection(psycopg.Connection[Any]):
 
     silence_max_s: float = math.inf
     usual_max_s: float = math.inf
-    """The first attribute is the current timeout for an answer. The second is the timeout outside
-    of upgrades."""
+    """The usual timeout for an answer. ``silence_max_s`` is the present timeout, which is longer
+    during an upgrade."""
 
     def wait(self, gen: Generator[Any, Any, T], *args: Any, **options: Any) -> T:
         """See :meth:`psycopg.Connection.wait`."""

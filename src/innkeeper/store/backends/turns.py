@@ -7,7 +7,7 @@ including the last holder, wait behind it.
 Always true: the locks of a process are released when the process ends, even by a crash. These locks
 only decide the order. SQLite's own lock, which is taken afterwards, isolates the writers.
 
-Processes may become next in line in another order than they arrived, because each waiting process
+Processes do not always get their turns in the order of their arrival, because each waiting process
 pauses between its attempts to lock the file.
 """
 

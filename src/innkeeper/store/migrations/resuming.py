@@ -43,7 +43,7 @@ class ResumingMariaDB(MariaDBImpl):
         rows: Sequence[dict[str, Any]],
         multiinsert: bool = True,
     ) -> None:
-        """Insert the rows of a new table unless it has rows."""
+        """Insert the first rows of a table, unless the table already has rows."""
         assert self.connection is not None
         there = self.connection.execute(sa.select(sa.func.count()).select_from(table)).scalar()
         if not there:

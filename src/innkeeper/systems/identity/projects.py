@@ -31,7 +31,7 @@ def get(tx: Tx, project_id: str) -> Project:
 
 
 def find(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> list[Project]:
-    """Return the matching projects, sorted by name."""
+    """Return the projects with this name and state, sorted by name. ``None`` allows all."""
     if name is not None and not could_be_stored(name):
         return []
     return identity.find_projects(tx, name=name, is_enabled=is_enabled)

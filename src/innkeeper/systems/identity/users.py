@@ -34,7 +34,7 @@ def get(tx: Tx, user_id: str) -> User:
 
 
 def find(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> list[User]:
-    """Return the matching users, sorted by name."""
+    """Return the users with this name and state, sorted by name. ``None`` allows all."""
     if name is not None and not could_be_stored(name):
         return []
     return identity.find_users(tx, name=name, is_enabled=is_enabled)

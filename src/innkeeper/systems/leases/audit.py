@@ -83,13 +83,13 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def _guests(tx: Tx) -> set[ServerId]:
-    """Return the preemptible servers on hosts that no reservation uses, as a whole or in slots."""
+    """Return the preemptible servers, except those on hosts that a reservation uses."""
     taken = preemptions.taken_hosts(tx)
     return {uuid for uuid, host in preemptions.everywhere(tx).items() if host not in taken}
 
 
 def _overlaps(tx: Tx) -> Iterator[Finding]:
-    """Find the hosts of which leases have reserved more than the capacity at some time."""
+    """Find the hosts where leases have reserved more than the host's capacity at some time."""
     by_host: dict[int, list[HeldWindow]] = {}
     for each in holds.windows(tx, None):
         by_host.setdefault(each.provider_id, []).append(each)

@@ -85,7 +85,7 @@ def meant(
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Yield the violations of these invariants."""
+    """Yield all findings about the aggregates, flavors, slots and events of leases."""
     for uuid, (missing, extra) in _wrong_members(tx).items():
         yield WRONG_MEMBERS.broken(
             uuid, f"aggregate {uuid} lacks the hosts {missing}, and wrongly has the hosts {extra}"
@@ -128,7 +128,7 @@ def _wrong_members(tx: Tx) -> dict[str, tuple[list[int], list[int]]]:
 
 
 def _wrong_slots(tx: Tx) -> dict[tuple[str, str], tuple[int, int]]:
-    """Return the numbers of slots that differ, as pairs: in Placement, and in the hold.
+    """Return each wrong number of slots, as a pair (number in Placement, number in the hold).
 
     A hold is the part of a host that a lease has reserved. The keys are pairs of a host's id and a
     resource class. If a provider belongs to no host, the provider replaces the host's id.

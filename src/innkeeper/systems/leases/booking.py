@@ -3,9 +3,9 @@
 The calendar is a table in memory of the freepool's hosts and their reservations. A hold is the part
 of a host that a lease has reserved for a period.
 
-Always true: the writer that adds holds first advances the generation of each chosen host, and then
-reads the holds on these hosts again from the database. So two leases never hold the same capacity,
-even if the calendar of this process is outdated.
+Always true: before a writer adds holds, it advances the generation of each chosen host, and reads
+the holds on these hosts again from the database. So two leases never hold the same capacity, even
+if the calendar of this process is outdated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def usable(table: HostTable, context: LeaseContext) -> Mask:
-    """Return a mask: True where a host of the freepool is enabled and its agent is up."""
+    """Return for each host of the freepool whether it is enabled and its agent is up."""
     rows = table.calendar_rows()
     heard = table.agent_seen_s[table.agent_codes[rows]] >= seconds(context.seen_since)
     able: Mask = (rows >= 0) & table.is_open[rows] & heard
@@ -44,7 +44,7 @@ def usable(table: HostTable, context: LeaseContext) -> Mask:
 
 
 def empty(table: HostTable) -> Mask:
-    """Return a mask: True where a host of the freepool has no active reservation or allocation."""
+    """Return for each host of the freepool whether it has no active reservation or allocation."""
     rows = table.calendar_rows()
     codes = table.dedications.codes([FREEPOOL])
     free: Mask = np.isin(table.dedication_codes[rows], codes)
@@ -128,7 +128,7 @@ def are_free(
 
 
 def choices(calendar: Calendar, chosen: ChosenUnits) -> list[list[ChosenHost]]:
-    """Return the chosen units (hosts or slots) of each demand by host."""
+    """Return for each demand the chosen hosts, each with its number of units."""
     found: list[list[ChosenHost]] = []
     for pairs in chosen.by_demand:
         hosts = [(calendar.hosts[row], units) for row, units in pairs.tolist()]
@@ -181,7 +181,7 @@ def _suit(
     window: Window,
     own: Collection[ProviderId],
 ) -> bool:
-    """Return True if all hosts stay for the window, and new hosts satisfy the requirements."""
+    """Return True if all hosts stay in the freepool, and new hosts satisfy the requirements."""
     if (stored.leaves_at < micros(window.end)).any():
         return False
     for demand, some in zip(demands, chosen, strict=True):

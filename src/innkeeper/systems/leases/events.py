@@ -116,9 +116,9 @@ def _tell_all(tx: Tx, lease: Lease, context: LeaseContext) -> int:
 
 
 def _due_step(lease: Lease, now: datetime) -> LeaseEvent | None:
-    """Return the end of a lease if it is due, or else the start if it is due.
+    """Return the end event of a lease if it is due. Otherwise, return the start event if it is due.
 
-    The start of a lease that has already ended is not returned.
+    A lease that has already ended has no start to carry out.
     """
     if _is_due(lease.end_event, now):
         return lease.end_event
@@ -197,7 +197,7 @@ def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
 
 
 def _leave_calendar(tx: Tx, lease: Lease, context: LeaseContext) -> None:
-    """Make all processes read again which leases hold the hosts of this lease."""
+    """Make all processes read the holds on the hosts of this lease again."""
     held = holds.providers_of(tx, [each.id for each in lease.reservations])
     providers.advance_all(tx, held, context.now)
 

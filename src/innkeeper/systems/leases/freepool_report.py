@@ -15,7 +15,7 @@ ROWS_MAX = 50_000
 """The maximum number of freepool periods that one report reads. The same limit holds for servers.
 """
 PIECES_MAX = 500_000
-"""The maximum number of freepool periods times the number of days, for hours grouped by day."""
+"""If hours are grouped by day, the maximum product of freepool periods and days."""
 TOO_LONG = "The period has too many {what} for one report. Choose a shorter period."
 
 

@@ -40,7 +40,7 @@ def defaults(leasing: Leasing) -> LeaseLimits:
 
 
 def of_project(tx: Tx, project_id: str, leasing: Leasing) -> LeaseLimits:
-    """Return the limits of a project: its own limits, and the defaults for all others."""
+    """Return the limits of a project. Limits that were not set for it have their defaults."""
     own = quotas.of_project(tx, project_id)
     known = {name: limit for name, limit in own.items() if name in lease_limits.NAMES}
     return replace(defaults(leasing), **known)
@@ -100,7 +100,7 @@ def demand_duration(
 
 @contextmanager
 def kept(tx: Tx, lease: Lease, window: Window, context: LeaseContext) -> Iterator[None]:
-    """Check the limits of a lease that the body of the ``with`` statement changes.
+    """A context manager that checks the limits of a lease, before and after the block changes it.
 
     ``window`` is the lease's new window. Raises the errors of :func:`demand_duration` and
     :func:`demand`.

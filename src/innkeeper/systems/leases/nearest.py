@@ -33,11 +33,11 @@ def window(
     context: LeaseContext,
     changed: Changed = NOT_CHANGED,
 ) -> Window | None:
-    """Return the earliest window of the ``wanted`` length in which all demands fit.
+    """Return the earliest window of the same length as ``wanted`` in which all demands fit.
 
-    The window does not begin before the ``wanted`` window. If it begins in the future, it begins at
-    a whole minute, because the API shows only whole minutes. The hosts and slots of the
-    reservations in ``changed`` count as free.
+    The window does not begin before ``wanted``. If it begins in the future, it begins at a whole
+    minute, because the API shows only whole minutes. The hosts and slots of the reservations in
+    ``changed`` count as free.
     """
     return _earliest(table, demands, wanted, _bound(wanted.start), context, changed)
 
@@ -96,7 +96,7 @@ def first_window(
     refused: int,
     context: LeaseContext,
 ) -> Window | None:
-    """Return the earliest first window with which all leases of a series fit.
+    """Return the earliest window for the first lease such that all leases of a series fit.
 
     All windows of the series are delayed by the same time. The search begins with the window with
     the index ``refused``. It gives up after :data:`SEARCHES_MAX` searches for single windows.

@@ -37,8 +37,7 @@ PREEMPTION_CANCELLED = f"{PREEMPTION_WARNING}.stop"
 """The type for a warned server whose host is not needed any more."""
 PREEMPTED = "server.preempted"
 FAILURES_MAX = 20
-"""The number of failed deliveries after which a notification is dropped, after more than two hours.
-"""
+"""A notification is dropped after this many failed deliveries, which take more than two hours."""
 PAUSE_MAX_S = 600.0
 KEPT_MAX = 10_000
 """The maximum number of stored notifications. Above this number, the oldest notifications are
@@ -110,7 +109,7 @@ def due(tx: Tx, now: datetime, most: int) -> list[LeaseNotification]:
 
 
 def excess(tx: Tx) -> list[int]:
-    """Return the row ids of the oldest notifications above :data:`KEPT_MAX`."""
+    """Return the row ids of the notifications to drop, because there are too many."""
     return notifications.beyond(tx, KEPT_MAX, DROPPED_AT_ONCE, but=end_checks.ON_END)
 
 

@@ -57,7 +57,7 @@ def create(tx: Tx, lease: Lease, reservation: Reservation, now: datetime) -> int
 
 
 def set_owner(tx: Tx, lease: Lease, reservation: Reservation, now: datetime) -> None:
-    """Write the new owner of a lease to the aggregate of one of its begun reservations."""
+    """Write the new owner of a lease to the aggregate of a reservation that has begun."""
     assert reservation.aggregate_id is not None, "the reservation has begun"
     metadata = _metadata(lease, reservation)
     owned_aggregates.change(tx, reservation.aggregate_id, reservation.uuid, metadata, now)

@@ -24,7 +24,7 @@ REASONS = {
     "unusable": "{} hosts are down, disabled or about to leave the freepool",
     "unsuitable": "{} do not satisfy the requirements",
     "too_small": "{} are too small",
-    "held_whole": "{} are reserved whole in this time",
+    "held_whole": "{} are reserved as a whole in this time",
     "in_use": "{} are too full in this time",
     "taken": "{} are taken by other reservations of the lease",
 }
@@ -74,7 +74,7 @@ def of(
 
 
 def window_keys(nearest: Window | None) -> dict[str, str | None]:
-    """Return the keys for the ``details`` of an error that describe a window that fits."""
+    """Return keys for the ``details`` of an error. They describe a window that fits."""
     return {
         "earliest_start_date": None if nearest is None else nearest.start.strftime(DATE),
         "earliest_end_date": None if nearest is None else nearest.end.strftime(DATE),

@@ -38,7 +38,7 @@ OPEN = (ReservationState.PENDING, ReservationState.ACTIVE)
 class Exchange:
     """A reservation whose failed hosts are to be replaced.
 
-    ``holds`` are the present holds by host, and ``failed`` the hosts to replace. ``chosen`` has the
+    ``holds`` has the present holds by host. ``failed`` has the hosts to replace. ``chosen`` has the
     new units by host, without failed hosts.
     """
 
@@ -75,7 +75,7 @@ class Exchange:
         }
 
     def excess(self, down: Collection[int]) -> int:
-        """Return the number of units above the target, because failed hosts work again."""
+        """Return the number of units above the target, after failed hosts work again."""
         return max(0, self.usable(down) - self.target)
 
     def usable(self, down: Collection[int]) -> int:
@@ -130,8 +130,8 @@ def others(
     """Choose other hosts for the failed hosts, but no hosts in ``avoided``.
 
     As many units (hosts or slots) as possible are replaced. If no unit can be replaced, the result
-    is a :class:`Lack`. With ``is_all_needed``, the result is also a :class:`Lack` if any unit
-    cannot be replaced.
+    is a :class:`Lack`. With ``is_all_needed``, the result is a :class:`Lack` unless all units can
+    be replaced.
     """
     row_of = {host.host_id: row for row, host in enumerate(table.calendar.hosts)}
     demands = []

@@ -1,8 +1,7 @@
-"""Series: leases that one request creates for each day or week.
+"""Create a series of leases, one for each day or week, with a single request.
 
 Always true: a series is created in one transaction. The leases of a series do not overlap, so they
-do not compete for hosts. After the creation, each lease can be changed and ended without the
-others.
+do not compete for hosts. Afterwards, each lease of the series can be changed and ended on its own.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ def create(
     the first error is raised.
 
     Without ``may_skip``, any such lease raises an error. The error says which lease does not fit,
-    and the earliest first start with which all leases would fit.
+    and the earliest start of the first lease with which all leases would fit.
     """
     made: list[Lease] = []
     skipped: list[SkippedWindow] = []

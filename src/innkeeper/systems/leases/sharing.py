@@ -43,7 +43,8 @@ class LeaseOptions(TypedDict, total=False):
 def demand_projects(tx: Tx, given: Iterable[str], context: LeaseContext) -> None:
     """Raise :class:`Invalid` for an unknown project.
 
-    Nothing is checked if this database does not have all projects.
+    Without ``context.knows_projects``, every project is accepted, because this database does not
+    have all projects.
     """
     for project_id in given if context.knows_projects else ():
         try:
@@ -53,7 +54,7 @@ def demand_projects(tx: Tx, given: Iterable[str], context: LeaseContext) -> None
 
 
 def others(owner: str, given: Iterable[str]) -> tuple[str, ...]:
-    """Return the projects that share a lease, sorted, without the owner and duplicates."""
+    """Return the ``given`` projects without the owner, sorted and without duplicates."""
     return tuple(sorted({*given} - {owner}))
 
 

@@ -79,7 +79,7 @@ def set_count(tx: Tx, reservation: str, host: Host, count: int, now: datetime) -
 
 
 def first(tx: Tx, some: Sequence[Host], most: int) -> list[Host]:
-    """Return the first of these hosts. At most ``most`` of them lack a child provider."""
+    """Return as many of the first hosts as possible. At most ``most`` may lack a child provider."""
     known = inventories_of_class.known(tx, [child_of(each) for each in some])
     new = [child_of(each) not in known for each in some]
     return [each for place, each in enumerate(some) if sum(new[: place + 1]) <= most]

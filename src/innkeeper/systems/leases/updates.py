@@ -320,7 +320,7 @@ def _write(
 
 
 def _let_go(tx: Tx, hosts: Sequence[int] | set[int], now: datetime) -> None:
-    """Make all processes read again which leases hold these hosts."""
+    """Make all processes read the holds on these hosts again."""
     ids = [each.provider_id for each in freepool.members(tx, hosts).values()]
     providers.advance_all(tx, ids, now)
 

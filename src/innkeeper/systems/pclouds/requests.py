@@ -51,7 +51,7 @@ def answered(tx: Tx, pcloud: Pcloud, token: str, digest: str) -> Any:
 
 
 def begin(tx: Tx, pcloud: Pcloud, token: str, digest: str, answer: Any, now: datetime) -> None:
-    """Store the response for a new token, complete or partial."""
+    """Store the response to a request with a new token. The response may still be partial."""
     pclouds.remember(tx, pcloud.id, token, digest, answer, now)
 
 

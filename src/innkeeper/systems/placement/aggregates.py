@@ -102,6 +102,6 @@ def leave_all(tx: Tx, ids: Collection[ProviderId], aggregate: str, now: datetime
 
 
 def _after(before: Mapping[str, int], joined: Collection[str]) -> dict[str, int]:
-    """Return positions for the aggregates ``joined``, after all positions in ``before``."""
+    """Return a position for each aggregate in ``joined``, above all positions in ``before``."""
     first = max(before.values(), default=0) + 1
     return {uuid: position for position, uuid in enumerate(joined, first)}

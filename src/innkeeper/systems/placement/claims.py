@@ -108,7 +108,7 @@ def _touched(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums]) 
 
 
 class _ProviderState:
-    """The usage and generations of providers, including the groups accepted so far."""
+    """The usage and generations of providers, as the groups accepted so far have changed them."""
 
     def __init__(self, views: Mapping[ProviderId, ProviderView]) -> None:
         self._used = {pid: dict(view.used) for pid, view in views.items()}
@@ -130,7 +130,7 @@ class _ProviderState:
     def take(
         self, group: Sequence[ConsumerClaim], released: Sums, touched: Iterable[ProviderId]
     ) -> None:
-        """Add an accepted group: free the amounts ``released``, and use the amounts claimed."""
+        """Add an accepted group: subtract the ``released`` amounts, and add the claimed amounts."""
         for provider_id in touched:
             self._moves[provider_id] = self._moves.get(provider_id, 0) + 1
         for (provider_id, class_id), freed in released.items():

@@ -87,5 +87,5 @@ def held_among(tx: Tx, ids: Collection[ProviderId]) -> set[ProviderId]:
 
 
 def is_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:
-    """Return True if consumers outside ``but_by`` have allocations in the provider's tree."""
+    """Return whether a provider's tree has allocations of consumers other than ``but_by``."""
     return allocations.is_tree_held(tx, provider_id, but_by)

@@ -145,7 +145,7 @@ def retire(tx: Tx, provider_id: ProviderId) -> None:
 def _demand_same(report: ProviderReport, row: Any, same_uuid: Any) -> None:
     """Raise :class:`Conflict` if a report's host and uuid belong to different providers.
 
-    ``row`` is the provider of the host, and ``same_uuid`` the provider with the reported uuid.
+    ``row`` is the host's provider, and ``same_uuid`` is the provider with the reported uuid.
     """
     uuid = report.provider_uuid
     if uuid is None:

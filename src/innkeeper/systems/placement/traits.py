@@ -39,8 +39,9 @@ def listing(
 ) -> list[NamedThing]:
     """Return all traits, or the traits that match all given filters.
 
-    ``among`` selects traits by name, and ``prefix`` by the beginning of the name. ``is_used``
-    selects the traits that at least one provider has, or the traits that no provider has.
+    ``among`` selects traits by name, and ``prefix`` selects traits by the beginning of the name.
+    ``is_used`` selects the traits that at least one provider has, or the traits that no provider
+    has.
     """
     return names.listing(tx, NameKind.TRAIT, among=among, prefix=prefix, is_used=is_used)
 

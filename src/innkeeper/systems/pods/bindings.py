@@ -3,9 +3,9 @@
 A group is the set of pods with the same affinity tags. The flavor or volume type of a request
 decides the group.
 
-Always true: a project and group has at most one active binding in each availability zone. The
-bindings of a project and group in one zone do not overlap in time. When a project moves to another
-pod, the old binding ends at the time when the new binding starts.
+Always true: for each project, group and availability zone, there is at most one active binding. All
+bindings for the same project, group and availability zone follow one another without overlap. When
+a project moves to another pod, the old binding ends at the time when the new binding starts.
 
 A chosen pod may be full, because the pod's measurement may be a day old.
 

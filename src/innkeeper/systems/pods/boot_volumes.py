@@ -31,7 +31,7 @@ open_of = routings.open_with_server
 
 @dataclass(frozen=True, slots=True)
 class BootVolume:
-    """A volume that a pod makes for each server of a create.
+    """A volume that a pod makes for each server of a request.
 
     ``limits`` are the project's quotas. ``image_id`` and ``type_uuid`` are the ids of the image and
     the volume type in this service, not in the pod.
@@ -82,7 +82,7 @@ def _open(begun: PodRouting, server_uuid: str, number: int) -> PodRouting:
 
 
 def settle(tx: Tx, begun: PodRouting, server_uuids: Sequence[str], now: datetime) -> None:
-    """Assign the expected volumes of a create to the servers that the pod has made.
+    """Assign the expected volumes of a request to the servers that the pod has made.
 
     Each expected volume is an open routing: a row for a volume that the pod has not confirmed yet.
     """

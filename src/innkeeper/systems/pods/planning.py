@@ -58,7 +58,7 @@ class BindingMove:
 
 @dataclass(frozen=True, slots=True)
 class NewProjects:
-    """The pod of a new project in a group and availability zone, before and after the change."""
+    """The pod that a new project would get in a group and zone, before and after the change."""
 
     group: str
     az_name: str
@@ -140,7 +140,7 @@ def _numbered(tx: Tx, added: Sequence[PlannedPod]) -> list[tuple[Pod, Usage]]:
 def _new_projects(
     policies: tuple[PodPolicy, PodPolicy], before: PodTable, after: PodTable
 ) -> Iterator[NewProjects]:
-    """Yield the pods of new projects, in each group and availability zone that has a pod."""
+    """For each group and zone that has a pod, yield the pods that a new project would get."""
     for group, az_name in sorted({(each.group, each.az_name) for each in after.pods}):
         request = PodRequest(NEW_PROJECT, group, az_name)
         first, then = (
@@ -151,7 +151,7 @@ def _new_projects(
 
 
 def _requests(tx: Tx) -> Iterator[tuple[PodBinding, PodRequest]]:
-    """Yield each active binding with a new request of the same project, without amounts."""
+    """Yield each active binding, and a new request of its project. The request has no amounts."""
     known = {each.id for each in pods.every(tx)}
     for each in bindings.every_active(tx):
         if each.pod_id in known and each.pod_id is not None:

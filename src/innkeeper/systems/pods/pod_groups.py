@@ -66,7 +66,8 @@ def begin(
 
     A routing is the row that records a group's pod. The caller must make the group if the routing
     is new. The caller must also make it if the routing is incomplete and was last changed before
-    ``stale``. Such a routing has an ``updated_at`` after its ``created_at``.
+    ``stale``. In the latter case, the returned routing has an ``updated_at`` after its
+    ``created_at``.
     """
     known = routings.found(tx, group_uuid, pod_id, GROUP)
     is_ours = known is None or (known.bottom_id is None and known.updated_at < stale)

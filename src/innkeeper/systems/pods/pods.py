@@ -56,8 +56,7 @@ def get(tx: Tx, uuid: str) -> Pod:
 
 
 def changed(pod: Pod, values: Mapping[str, Any]) -> Pod:
-    """Return a pod with other values. Raises the errors of
-    :func:`check_numbers`."""
+    """Return a copy of a pod with these new values. Raises the errors of :func:`check_numbers`."""
     after = replace(pod, **values)
     check_numbers(after)
     return after

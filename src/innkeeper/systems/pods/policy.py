@@ -33,9 +33,10 @@ def policy_of(
     filters: Iterable[str] | None = None,
     multipliers: Mapping[str, float] | None = None,
 ) -> PodPolicy:
-    """Return the policy of the settings, or of the given filters or weighers.
+    """Return the policy in the settings, with these filters and multipliers if they are given.
 
-    ``multipliers`` has numbers by the names of weighers. Raises ``ValueError`` for a wrong name.
+    ``multipliers`` has the weighers by name, each with its multiplier. Raises ``ValueError`` for a
+    wrong name.
     """
     wanted = podding.default_pod_filters if filters is None else filters
     names = dict.fromkeys((*ALWAYS, *wanted))

@@ -145,11 +145,10 @@ def _demand(name: str, requested: int, used: int, limit: int) -> None:
 
 
 def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> list[str]:
-    """Replace the routing of a create by routings of the created resources. Return their ids.
+    """Replace the routing of a request by routings of the created resources. Return their ids.
 
-    A create is a request for new resources. A second call changes nothing. If another pod has a
-    resource with the same id, this id is left out, because requests could not tell the two
-    resources apart.
+    A second call changes nothing. If another pod has a resource with the same id, this id is left
+    out, because requests could not tell the two resources apart.
     """
     if len(bottom_ids) == 1 and _confirm(tx, begun, bottom_ids[0], now):
         return list(bottom_ids)
@@ -177,7 +176,7 @@ def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) 
 
 
 def _confirm(tx: Tx, begun: PodRouting, bottom_id: str, now: datetime) -> bool:
-    """Turn the routing of a create into the routing of its only resource, with one write.
+    """Turn the routing of a request into the routing of its only resource, with one write.
 
     Return False if this is not possible.
     """
@@ -218,7 +217,7 @@ def lose_together(tx: Tx, lost: Sequence[LostResource]) -> list[None]:
 
 
 def lapse(tx: Tx, begun: PodRouting, now: datetime) -> None:
-    """End the takeover of a volume that the pod has probably not carried out.
+    """End the takeover of a volume, because the pod has probably not carried it out.
 
     The takeover no longer counts against the quota. The request may still reach the pod, so a note
     records that the project has asked for the volume.
@@ -309,7 +308,7 @@ def end_delete(tx: Tx, row_id: int, now: datetime) -> None:
 
 
 def miss(tx: Tx, row_id: int, now: datetime) -> None:
-    """Record that a pod shows no resource of a request whose outcome is unknown."""
+    """Record that a pod does not show all resources that a request should have created."""
     routings.change(tx, row_id, {"deleted_at": now, "updated_at": now})
 
 

@@ -69,7 +69,8 @@ def placed(
 ) -> dict[int, dict[str, float]]:
     """Return the amounts that this service placed in each pod after the pod's last measurement.
 
-    The amounts are by kind. ``newest`` has the last measurements, by the pod's row id.
+    ``newest`` has the last measurements, by the pod's row id. The result maps these row ids to
+    amounts by kind.
     """
     found = {pod_id: dict(each.placed or {}) for pod_id, each in newest.items()}
     for pod_id, more in routings.placed(tx, until).items():
@@ -80,7 +81,7 @@ def placed(
 
 
 def count_placed(tx: Tx, now: datetime) -> None:
-    """Store with each newest measurement the sum of the amounts that were placed after it.
+    """For each pod, store the sum of the amounts that were placed since the newest measurement.
 
     The sum leaves out the last minutes, because requests of the last minutes may still be refused.
     With this sum, a new request only has to add up the last minutes.

@@ -47,7 +47,7 @@ ORDER = (
 """If the attachments of a volume have different statuses, the status that comes first in this order
 counts. So a volume is ``detaching`` only if none of its attachments is attached or attaching."""
 FOLLOWING = frozenset({*STATUS_OF.values(), VolumeStatus.AVAILABLE})
-"""The statuses of volumes that are derived from their attachments."""
+"""The statuses that a volume has because of its attachments."""
 
 # Queries that are re-exported unchanged.
 of_volumes = attachments.of_volumes
@@ -75,7 +75,7 @@ class NewAttachment:
 
 
 def get(tx: Tx, uuid: str, project_id: str | None) -> tuple[Attachment, Volume]:
-    """Return an attachment and its volume. Raises :class:`NotFound` as :func:`volumes.get` does."""
+    """Return an attachment and its volume. Raises the errors of :func:`volumes.get`."""
     canonical = canonical_uuid(uuid)
     found = None if canonical is None else attachments.by_uuid(tx, canonical)
     if found is not None:

@@ -39,7 +39,7 @@ def spec_of(
     silence_max_s: float,
     default_zone: str,
 ) -> VolumeSpec:
-    """Return the requirements of a volume for its pool.
+    """Return what a volume requires of a pool.
 
     Raises :class:`Invalid` if an affinity hint names an unknown volume, or if the type does not
     allow the zone.

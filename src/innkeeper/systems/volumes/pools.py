@@ -21,7 +21,7 @@ POOLS_MAX = 1000
 NOWHERE = ("", "")
 """The zone and the host that are shown for a pool that is down."""
 Places = dict[str, str]
-"""One host that is up and reaches the pool, for each availability zone."""
+"""Maps each availability zone to one host that is up and reaches the pool."""
 
 
 def listing(tx: Tx, before: datetime, default_zone: str, *, takes_hosts: bool) -> list[PoolFacts]:

@@ -2,8 +2,8 @@
 
 Always true: the usage of a project is recorded by type. The transactions that create, extend,
 transfer or delete volumes also change the recorded usage. So the time to read the usage does not
-depend on the number of volumes. Transactions that write take turns, so two requests never get the
-last volume of a quota.
+depend on the number of volumes. Transactions that write take turns, so two requests never both get
+the last volume that a quota allows.
 
 If the database was changed by hand, the recorded usage may differ from the sum over the project's
 volumes. The audit compares the two.
@@ -38,7 +38,7 @@ def defaults(settings: Volumes) -> VolumeLimits:
 
 
 def usages(tx: Tx, project_id: str) -> dict[str, VolumeUsage]:
-    """Return the usage of a project, by the uuid of the type."""
+    """Return the volume usage of a project, by the uuid of the volume type."""
     return quota_usages.of_projects(tx, [project_id])[project_id]
 
 
@@ -150,7 +150,7 @@ def demand(
 ) -> None:
     """Raise :class:`VolumeQuotaExceeded` if a usage by type plus these amounts exceeds a limit.
 
-    ``kind`` is the uuid and the name of the type, and ``size_gb`` the size of the volume.
+    ``kind`` is the uuid and the name of the type, and ``size_gb`` is the size of the volume.
     """
     type_uuid, type_name = kind
     if limit.per_volume_gigabytes != UNLIMITED and size_gb > limit.per_volume_gigabytes:

@@ -97,7 +97,7 @@ def get(tx: Tx, uuid: str, project_id: str | None, *, is_admin: bool) -> VolumeT
 
 
 def named(tx: Tx, name: str, project_id: str | None, *, is_admin: bool) -> VolumeType:
-    """Return the type with this name or uuid. Raises :class:`NotFound` as :func:`get` does."""
+    """Return the type with this name or uuid. Raises the errors of :func:`get`."""
     found = types.by_name(tx, name)
     if found is not None and (is_admin or _may_use(tx, found, project_id)):
         return found

@@ -62,8 +62,7 @@ class Contact:
     """The answer of a child that was contacted before a change.
 
     ``child`` is the child's row at the time of the contact. If this zone has records of servers in
-    the child, the same zone as before must answer. With ``may_be_another``, another zone may
-    answer.
+    the child, the same zone as before must answer, unless ``may_be_another`` is True.
     """
 
     child: ChildZone
@@ -165,8 +164,8 @@ def _check_contact(tx: Tx, child: ChildZone, contact: Contact) -> None:
 def _check_new(tx: Tx, zone_id: str, uuid: str) -> None:
     """Raise :class:`Conflict` if another child is the zone that answered.
 
-    ``zone_id`` is the id of the zone that answered, and ``uuid`` the child that was contacted. If
-    one zone were two children, its servers and its capacity would count twice.
+    ``zone_id`` is the id of the zone that answered, and ``uuid`` is the contacted child. If one
+    zone were two children, its servers and its capacity would count twice.
     """
     for other in children.every(tx):
         if other.state.zone_id == zone_id and other.uuid != uuid:

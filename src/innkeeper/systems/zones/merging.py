@@ -44,7 +44,7 @@ Place = TypeVar("Place", bound=Weighed)
 
 
 class UnusableOffers(Exception):
-    """A child zone's answer to a select has the wrong form."""
+    """A child zone's answer to a request for offers has the wrong form."""
 
 
 class _Row(msgspec.Struct, frozen=True, gc=False):

@@ -168,8 +168,8 @@ def spend(tx: Tx, hop: Hop, *, is_repeat: bool = False) -> None:
     """Accept the id of a writing request, but only once.
 
     The transaction that carries out the request must call this function. Raises
-    :class:`Unauthenticated` if the id was accepted before. With ``is_repeat``, an earlier commit of
-    the same work is in doubt, and an id that was accepted before is not an error.
+    :class:`Unauthenticated` if the id was accepted before. With ``is_repeat``, it does not raise,
+    because an earlier commit of the same work may have accepted the id.
     """
     hop_id = f"{hop.parent.id}.{hop.id}"
     if parents.is_spent(tx, hop_id):

@@ -63,10 +63,10 @@ def settle(tx: Tx, uuids: Collection[str], now: datetime) -> bool:
 
 
 def keep(tx: Tx, built: Collection[str], others: Collection[str], now: datetime) -> bool:
-    """Decide on the servers of one boot request: keep ``built``, and forget the ``others``.
+    """Decide on the servers of one boot request: keep those in ``built``, and forget ``others``.
 
-    The caller knows that no child zone has the ``others``. Return False if the decision was already
-    made.
+    The caller knows that no child zone has a server in ``others``. Return False if the decision was
+    already made.
     """
     if built and remote.keep(tx, built, now) != len(built):
         return False

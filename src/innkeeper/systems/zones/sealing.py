@@ -131,8 +131,8 @@ class Sealer:
     ) -> list[str]:
         """Seal entries as :meth:`seal` does.
 
-        ``first_nonce`` is unpredictable. The next entries get the next numbers as nonces. The risk
-        of equal nonces in two plans is no higher than with random nonces.
+        ``first_nonce`` must be unpredictable. The next entries get the next numbers as nonces. The
+        risk of equal nonces in two plans is no higher than with random nonces.
         """
         first, expires_at = int.from_bytes(first_nonce, "big"), now + self._lifetime
         return [
@@ -231,7 +231,7 @@ def _content_of(
 
 
 def are_entries_of(texts: Sequence[str], hops_left: int) -> bool:
-    """Return True if texts may be entries of a child whose request had ``hops_left``.
+    """Return True if texts may be entries of a child whose request had this many hops left.
 
     This zone can seal such texts again, but cannot check their content.
     """

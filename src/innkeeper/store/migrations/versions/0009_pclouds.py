@@ -12,8 +12,8 @@ down_revision = "0008"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs may run, but would place any servers on dedicated hosts. No host is dedicated
-before an operator dedicates it with a newer program."""
+"""Older programs may run, but would place servers of all projects on dedicated hosts. No host is
+dedicated before an operator dedicates it with a newer program."""
 
 UUID = sa.String(36)
 SHORT = sa.String(255)

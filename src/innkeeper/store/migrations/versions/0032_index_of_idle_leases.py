@@ -1,4 +1,4 @@
-"""Replace an index of leases. Because of it, SQLite read all leases to find the holds of a host."""
+"""Replace an index of leases that made SQLite read all leases to find the holds of a host."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def of_hosts(tx: Tx, host_ids: Collection[int]) -> list[tuple[int, Aggregate]]:
 
 
 def is_name_taken(tx: Tx, name: str, but_by: int | None = None) -> bool:
-    """Return whether an aggregate other than ``but_by`` has this name."""
+    """Return whether an aggregate has this name. The aggregate ``but_by`` does not count."""
     query = sa.select(aggregates.c.id).where(aggregates.c.name == name)
     if but_by is not None:
         query = query.where(aggregates.c.id != but_by)

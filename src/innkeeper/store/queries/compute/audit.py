@@ -62,7 +62,7 @@ _HELD_BY_SERVERS = (
 
 
 def held_elsewhere(tx: Tx) -> Rows:
-    """Return servers that have allocations on other hosts.
+    """Return servers that have allocations on hosts other than their own.
 
     Allocations on pools are left out. The rows are (uuid, number of allocations).
     """
@@ -177,7 +177,10 @@ def open_migrations(tx: Tx) -> list[Migration]:
 
 
 def placed_servers(tx: Tx, only: Only = None) -> Iterator[Rows]:
-    """Yield batches of servers with a provider: rows of (id, uuid, flavor, image properties)."""
+    """Yield the servers that have a provider, in batches.
+
+    The rows are (id, uuid, flavor, image properties).
+    """
     query = sa.select(servers.c.id, servers.c.uuid, servers.c.flavor, servers.c.image_properties)
     query = query.where(_ALIVE).where(servers.c.provider_id.is_not(None))
     if only is not None:
@@ -224,10 +227,11 @@ def _without_order(tx: Tx, only: Only, kind: str, which: sa.ColumnElement[bool])
 
 
 def _has_no_order(kind: str | None = None) -> sa.ColumnElement[bool]:
-    """Return the condition that a server has no pending order, or no pending order of this kind.
+    """Return the condition that a server has no pending order.
 
-    Waiting and held orders are pending. The condition is a subquery, because with a join, a
-    database without statistics would scan all pending orders for each server.
+    With ``kind``, only orders of this kind count. Waiting and held orders are pending. The
+    condition is a subquery, because with a join, a database without statistics would scan all
+    pending orders for each server.
     """
     ordered = sa.select(work_orders.c.server_uuid).where(
         work_orders.c.status.in_((OrderStatus.WAITING, OrderStatus.HELD))

@@ -66,7 +66,7 @@ _PROVIDER_IDS = PreparedForIds(sa.select(hosts.c.provider_id).where(hosts.c.prov
 
 
 def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> list[HostRow]:
-    """Return the hosts on these providers, or all hosts for ``None``."""
+    """Return the hosts on these providers. ``None`` means all hosts."""
     if provider_ids is None:
         return [HostRow(*row) for row in tx.execute(_SNAPSHOT)]
     # Many claims are on providers without a host, so a cheap query excludes these first.

@@ -190,7 +190,7 @@ def clearing(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
 
 
 def clearing_held_since(tx: Tx, before: datetime, limit: int) -> list[OpenOrder]:
-    """Return held orders to destroy servers that were created before ``before``, oldest first."""
+    """Return the held destroy orders that are older than ``before``, oldest first."""
     query = _ALL.where(_HELD, work_orders.c.created_at < before, _CLEARS)
     query = query.order_by(work_orders.c.created_at, work_orders.c.id).limit(limit)
     return [OpenOrder(*row) for row in tx.execute(query)]
@@ -355,7 +355,7 @@ def end(tx: Tx, numbers: Collection[int], outcome: str, now: datetime) -> None:
 
 
 def move(tx: Tx, agent_of: Mapping[str, AgentId]) -> None:
-    """Assign the pending orders on these hosts to the agents in ``agent_of``, by host name."""
+    """Assign the pending orders on each host to an agent. ``agent_of`` maps hosts to agents."""
     # Query first, because few orders change their agent. An UPDATE would lock all rows that it
     # scans.
     numbers: dict[AgentId, list[int]] = {}

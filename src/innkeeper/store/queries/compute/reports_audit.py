@@ -71,7 +71,7 @@ def kept_traits(tx: Tx) -> set[tuple[int, str]]:
 
 
 def misdirected_orders(tx: Tx, only: Only = None) -> Rows:
-    """Return hosts with waiting orders for a wrong agent, which is not the host's agent.
+    """Return hosts whose waiting orders are assigned to an agent other than the host's agent.
 
     The rows are (host, host's agent, number of wrong orders).
     """

@@ -70,7 +70,7 @@ def of_server(tx: Tx, server_uuid: str) -> list[Action]:
 
 
 def decision(tx: Tx, server_uuid: str) -> Mapping[str, Any] | None:
-    """Return the record of the last decision about a server, deleted or not."""
+    """Return the record of the last decision about a server, which may be deleted."""
     # Not part of the queries of servers, since lists of servers do not need the record.
     found: Mapping[str, Any] | None = tx.execute(_DECISION, {"requested": server_uuid}).scalar()
     return found

@@ -158,7 +158,7 @@ def members(tx: Tx, group_ids: Collection[int]) -> Members:
 
 
 def member_counts(tx: Tx, group_id: int, but: str = "") -> dict[str | None, int]:
-    """Return the number of members by host, not counting the server ``but``.
+    """Return the number of members by host. ``but`` is the uuid of a server that does not count.
 
     The host is ``None`` for members without a host.
     """
@@ -169,7 +169,7 @@ def member_counts(tx: Tx, group_id: int, but: str = "") -> dict[str | None, int]
 def counts_below(tx: Tx, group_id: int, but: str = "") -> dict[int, int]:
     """Return the number of members in child zones, by the child's row id.
 
-    The server ``but`` does not count.
+    ``but`` is the uuid of a server that does not count.
     """
     rows = tx.execute(_BELOW_BY_CHILD, {"requested": group_id, "but": but})
     return {child_id: number for child_id, number in rows}
@@ -178,7 +178,7 @@ def counts_below(tx: Tx, group_id: int, but: str = "") -> dict[int, int]:
 def hosts_ahead(tx: Tx, group_id: int, but: str = "") -> list[str]:
     """Return the sources and destinations of members' moves, except the members' present hosts.
 
-    Moves of the server ``but`` are left out.
+    ``but`` is the uuid of a server whose moves are left out.
     """
     rows = tx.execute(_MOVING, {"requested": group_id, "but": but})
     return [
@@ -201,9 +201,10 @@ def remove_members(tx: Tx, uuids: Collection[str]) -> None:
 
 
 def prune_of_parents(tx: Tx, before: datetime) -> int:
-    """Delete empty groups of zone parents that were created before ``before``.
+    """Delete old empty groups of zone parents, up to a maximum number per call.
 
-    Each call deletes up to a maximum number. Returns the number of deleted groups.
+    Only groups that were created before ``before`` are deleted. Returns the number of deleted
+    groups.
     """
     group = server_groups.c
     member = sa.exists().where(server_group_members.c.group_id == group.id)

@@ -20,7 +20,7 @@ _BY_UUIDS = _FACTS.where(servers.c.uuid.in_(by_ids.IDS)).where(IS_NOT_DELETED)
 
 
 def of_batch(tx: Tx, batch_id: str, project_id: str, since: datetime) -> list[ServerId]:
-    """Return the ids of a project's servers of a boot batch that were created after ``since``."""
+    """Return the ids of the servers that a project's boot batch created after ``since``."""
     query = (
         sa.select(servers.c.uuid)
         .where(servers.c.batch_id == batch_id)
@@ -32,7 +32,7 @@ def of_batch(tx: Tx, batch_id: str, project_id: str, since: datetime) -> list[Se
 
 
 def deleted_of_batch(tx: Tx, batch_id: str, project_id: str, since: datetime) -> int:
-    """Return how many of a project's servers of a boot batch were created and then deleted."""
+    """Return how many of a boot batch's servers, created after ``since``, are deleted by now."""
     query = (
         sa.select(sa.func.count())
         .select_from(servers)

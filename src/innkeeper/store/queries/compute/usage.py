@@ -42,7 +42,7 @@ def in_window(
 
 
 def row_of(tx: Tx, uuid: str) -> tuple[int, str] | None:
-    """Return the row id and project of a server, deleted or not."""
+    """Return the row id and project of a server, which may be deleted."""
     query = sa.select(servers.c.id, servers.c.project_id).where(servers.c.uuid == uuid)
     row = tx.execute(query).first()
     return None if row is None else (row[0], row[1])

@@ -1,8 +1,8 @@
 """Database access for users, projects, roles, role assignments, revoked tokens and secrets.
 
-Always true: a function that adds or renames raises :class:`AlreadyExists` if the name is taken,
-even if another process takes it concurrently. A function that changes what tokens permit
-invalidates the caches of all processes, in the same transaction.
+Always true: functions that add or rename a row raise :class:`AlreadyExists` if the name is in use,
+even if another process begins to use it at the same time. A function that changes what tokens
+permit invalidates the caches of all processes, in the same transaction.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def project(tx: Tx, project_id: str) -> Project | None:
 def find_projects(
     tx: Tx, *, name: str | None = None, is_enabled: bool | None = None
 ) -> list[Project]:
-    """Return the matching projects, ordered by name."""
+    """Return the projects with this name and state, ordered by name. ``None`` allows all."""
     return [Project(*row) for row in tx.execute(_matching(_PROJECTS, projects, name, is_enabled))]
 
 
@@ -120,7 +120,7 @@ def user(tx: Tx, user_id: str) -> User | None:
 
 
 def find_users(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> list[User]:
-    """Return the matching users, ordered by name."""
+    """Return the users with this name and state, ordered by name. ``None`` allows all."""
     return [User(*row) for row in tx.execute(_matching(_USERS, users, name, is_enabled))]
 
 
@@ -171,7 +171,7 @@ def role(tx: Tx, role_id: str) -> Role | None:
 
 
 def find_roles(tx: Tx, *, names: Iterable[str] | None = None) -> list[Role]:
-    """Return the roles with these names, or all roles for ``None``, ordered by name."""
+    """Return the roles with these names, ordered by name. ``None`` means all roles."""
     query = _ROLES.order_by(roles.c.name)
     if names is not None:
         query = query.where(roles.c.name.in_(list(names)))
@@ -227,7 +227,7 @@ def withdraw(tx: Tx, user_id: str, project_id: str, role_id: str) -> bool:
 def assignments(
     tx: Tx, *, user_id: str | None = None, project_id: str | None = None, role_id: str | None = None
 ) -> list[Assignment]:
-    """Return the matching role assignments, ordered by user, project and role."""
+    """Return the role assignments that match all given ids, ordered by user, project and role."""
     query = (
         sa.select(
             users.c.id, users.c.name, projects.c.id, projects.c.name, *_ROLES.selected_columns
@@ -285,7 +285,7 @@ def revoke_token(tx: Tx, audit_id: str, expires_at: datetime) -> None:
 
 
 def prune_revoked_tokens(tx: Tx, now: datetime) -> int:
-    """Delete the records of expired revoked tokens, up to a maximum per call.
+    """Delete the records of revoked tokens that have expired, up to a maximum per call.
 
     Returns the number of deleted records.
     """

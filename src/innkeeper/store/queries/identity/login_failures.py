@@ -12,7 +12,7 @@ from innkeeper.store.transactions import Tx
 
 
 def of(tx: Tx, subject: str, source: str) -> tuple[int, datetime] | None:
-    """Return the number of consecutive failures, and the time of the last failure."""
+    """Return a subject's number of failures in a row from a source, and the last failure's time."""
     row = tx.execute(
         sa.select(login_failures.c.count, login_failures.c.last_at)
         .where(login_failures.c.subject == subject)

@@ -71,7 +71,7 @@ def holders(
 
 
 def flagged(tx: Tx, changed_before: datetime) -> list[str]:
-    """Return leases in which a host is missing, or was replaced before ``changed_before``.
+    """Return the leases that lack a host, or got a new host before ``changed_before``.
 
     Leases that are over are left out.
     """

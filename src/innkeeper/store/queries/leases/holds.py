@@ -126,8 +126,8 @@ def of_reservation(
 ) -> list[Hold]:
     """Return the holds of a reservation, ordered by host.
 
-    With ``is_active``, return only the holds in this state. With ``most``, return at most this many
-    holds.
+    If ``is_active`` is True, return only holds that were handed over. If it is False, return only
+    holds that were not handed over. Returns at most ``most`` holds.
     """
     query = _HOLDS.where(holds.c.reservation_id == row)
     if is_active is not None:
@@ -144,10 +144,10 @@ def remove(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
 def others_active(
     tx: Tx, reservation: int, host_ids: Collection[int]
 ) -> list[tuple[int, int, Any]]:
-    """Return the units on these hosts that were handed over to other reservations.
+    """Return the units on these hosts that were handed over to reservations other than this one.
 
-    Units of leases that are over count until they are returned. The rows are (host, units, amounts
-    of one unit). The amounts are ``None`` for a whole host.
+    Units of a lease that is over are included until they are returned. The rows are (host, units,
+    amounts of one unit). The amounts are ``None`` for a whole host.
     """
     query = (
         sa.select(holds.c.host_id, holds.c.units, reservations.c.unit_amounts)

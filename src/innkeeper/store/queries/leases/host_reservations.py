@@ -94,7 +94,7 @@ def _narrowed(
 
 
 def latest_end(tx: Tx, host_id: int) -> datetime | None:
-    """Return when the last lease that holds a host ends, or ``None`` if none holds the host."""
+    """Return the latest end of the leases that hold a host, or ``None`` if no lease holds it."""
     query = _of_live(sa.select(sa.func.max(leases.c.end_at)), host_id)
     found: datetime | None = tx.execute(query).scalar()
     return found

@@ -12,7 +12,7 @@ from innkeeper.store.tables.leases import lease_events, leases
 
 
 def narrowed(query: sa.Select[Any], wanted: LeaseSearch) -> sa.Select[Any]:
-    """Return a query of leases with the conditions of a search."""
+    """Return a query for leases, extended by the conditions of a search."""
     same = {"name": leases.c.name, "project_id": leases.c.project_id}
     same["series_uuid"] = leases.c.series_uuid
     for name, column in same.items():
@@ -29,7 +29,7 @@ def narrowed(query: sa.Select[Any], wanted: LeaseSearch) -> sa.Select[Any]:
 
 
 def _has_status(status: str) -> sa.ColumnElement[bool]:
-    """Return the condition for a status, as :attr:`.Lease.status` computes it."""
+    """Return the condition that a lease has this status (see :attr:`.Lease.status`)."""
     failed = _is(LeaseEventKind.START, LeaseEventState.FAILED) | _is(
         LeaseEventKind.END, LeaseEventState.FAILED
     )

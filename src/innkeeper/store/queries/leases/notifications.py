@@ -39,7 +39,8 @@ def due(
 ) -> list[LeaseNotification]:
     """Return the notifications that are due, oldest first.
 
-    With ``only``, return those of this type. Otherwise, return those of all types except ``but``.
+    ``only`` is the type to return. Without ``only``, all types are returned except the type
+    ``but``.
     """
     kind = lease_notifications.c.event_type
     chosen = kind != but if only is None else kind == only
@@ -48,7 +49,7 @@ def due(
 
 
 def beyond(tx: Tx, kept: int, most: int, *, but: str) -> list[int]:
-    """Return the row ids of old notifications beyond the newest ``kept``, oldest first.
+    """Return the row ids of all notifications except the newest ``kept``, oldest first.
 
     Returns at most ``most`` ids. Notifications of the type ``but`` are neither returned nor
     counted.

@@ -175,8 +175,9 @@ def in_force(
 ) -> list[tuple[str, dict[str, float], str | None, float | None, float | None]]:
     """Return the hosts that have, or should have, the ratios of their pcloud.
 
-    The rows are (host, ratios in the host's row by class, pcloud, pcloud's CPU ratio, pcloud's
-    memory ratio). Hosts that may not have the pcloud's current ratios yet are left out.
+    The rows are (host, ratios by class, pcloud, pcloud's CPU ratio, pcloud's memory ratio). The
+    ratios by class are those in the host's row. Hosts that may not have the pcloud's current ratios
+    yet are left out.
     """
     has_ratio = pclouds.c.cpu_ratio.is_not(None) | pclouds.c.ram_ratio.is_not(None)
     query = (

@@ -134,7 +134,7 @@ def remove(tx: Tx, row: int) -> None:
 def projects(tx: Tx, rows: Collection[int]) -> dict[int, dict[str, bool]]:
     """Return the projects that may use these pclouds, by pcloud.
 
-    The values tell whether the project's servers may be placed in the pcloud without a hint.
+    The value of a project is True if its servers may be placed in the pcloud without a hint.
     Pclouds without projects are left out.
     """
     found: dict[int, dict[str, bool]] = {}
@@ -152,7 +152,7 @@ def add_project(tx: Tx, row: int, project_id: str) -> None:
 def set_accepted(tx: Tx, row: int, project_id: str | None, *, has_accepted: bool) -> None:
     """Set whether a project's servers may be placed in a pcloud without a hint.
 
-    ``None`` means all projects that may use the pcloud.
+    A ``project_id`` of ``None`` means all projects that may use the pcloud.
     """
     change = pcloud_projects.update().where(pcloud_projects.c.pcloud_id == row)
     if project_id is not None:

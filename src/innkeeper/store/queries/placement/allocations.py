@@ -125,7 +125,7 @@ def held_trees(tx: Tx, ids: Collection[ProviderId]) -> set[ProviderId]:
 
 
 def is_tree_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:
-    """Return whether a provider's tree has an allocation of a consumer outside ``but_by``."""
+    """Return whether a provider's tree has allocations of consumers other than ``but_by``."""
     ids, roots = resource_providers.c.id, resource_providers.c.root_provider_id
     root = tx.execute(sa.select(sa.func.coalesce(roots, ids)).where(ids == provider_id)).scalar()
     tree = sa.select(ids).where((ids == root) | (roots == root))

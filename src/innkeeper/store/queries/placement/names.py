@@ -50,7 +50,10 @@ def listing(
     prefix: str | None = None,
     is_used: bool | None = None,
 ) -> list[NamedThing]:
-    """Return the matching names of a kind, oldest first. With ``among``, sort them by name."""
+    """Return the names of a kind that match all conditions, oldest first.
+
+    With ``among``, only these names are returned, sorted by name.
+    """
     table = _TABLES[kind]
     query = sa.select(*records.columns(table, NamedThing))
     if among is not None:

@@ -67,7 +67,7 @@ def roots(tx: Tx, providers: Collection[ProviderId] | None) -> dict[ProviderId, 
 
 
 def tree_aggregates(tx: Tx, roots: Collection[ProviderId] | None) -> dict[ProviderId, set[str]]:
-    """Return the aggregates of these trees by root, or of all trees for ``None``."""
+    """Return the aggregates of these trees, by root. ``None`` means all trees."""
     links: list[Any] = (
         list(tx.execute(_TREE_LINKS))
         if roots is None
@@ -100,7 +100,7 @@ def hosts_served(tx: Tx, pool: ProviderId, limit: int) -> list[ProviderId]:
 
 
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
-    """Return the pools with this class that serve a host which lacks own capacity of the class."""
+    """Return the pools of this class that serve at least one host without its own capacity."""
     theirs = resource_provider_aggregates
     lending = (
         sa.select(theirs.c.resource_provider_id, theirs.c.aggregate_uuid)
@@ -118,7 +118,7 @@ def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
 
 
 def _aggregates_lacking(class_id: ClassId) -> sa.Select[tuple[str]]:
-    """Return the query for the aggregates with a host that lacks capacity of a class."""
+    """Return the query for the aggregates that have a host without its own capacity of a class."""
     # SELECT aggregate FROM <these aggregates>
     #  WHERE EXISTS (SELECT 1 FROM <its links> JOIN <member> JOIN <host in the member's tree>
     #    WHERE NOT EXISTS (SELECT 1 FROM <the host's inventories of the class with capacity>))

@@ -91,7 +91,7 @@ def ids_by_uuid(tx: Tx, uuids: Iterable[ProviderUuid]) -> dict[ProviderUuid, Pro
 
 
 def is_name_taken(tx: Tx, name: str, but_by: ProviderId | None = None) -> bool:
-    """Return whether a provider other than ``but_by`` has this name."""
+    """Return whether a provider has this name. The provider ``but_by`` does not count."""
     query = sa.select(resource_providers.c.id).where(resource_providers.c.name == name)
     if but_by is not None:
         query = query.where(resource_providers.c.id != but_by)

@@ -24,7 +24,7 @@ _LAST = Prepared(sa.select(sa.func.max(_C.sequence)).where(_OF_GROUP))
 
 @dataclass(frozen=True, slots=True)
 class BindingSearch:
-    """The conditions for a list of bindings. A field that is ``None`` is no condition."""
+    """The conditions for a list of bindings. ``None`` allows any value of a field."""
 
     project_id: str | None = None
     pod_uuid: str | None = None

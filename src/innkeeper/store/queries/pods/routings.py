@@ -160,7 +160,7 @@ def by_id(tx: Tx, row_id: int) -> PodRouting | None:
 def page(
     tx: Tx, wanted: Mapping[str, object], *, before: int | None, limit: int
 ) -> Sequence[PodRouting]:
-    """Return routings whose columns have the ``wanted`` values, newest first."""
+    """Return the routings that have the values in ``wanted``, by column, newest first."""
     query: sa.Select[Any] = _ROWS.order_by(_C.id.desc()).limit(limit)
     for name, value in wanted.items():
         query = query.where(_C[name] == value)
@@ -202,7 +202,7 @@ def has_type(tx: Tx, type_uuid: str) -> bool:
 
 
 def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]:
-    """Return the row ids of the pods with resources of a project, or of any project for ``None``.
+    """Return the row ids of the pods with resources of a project. ``None`` means any project.
 
     Routings that no pod has confirmed do not count.
     """
@@ -228,7 +228,7 @@ def homes(
 def _without(sign: str, ids: Iterable[str]) -> list[str]:
     """Return the ids that do not contain ``sign``.
 
-    Pods may list any text as an id. For example, PostgreSQL refuses a query with a NUL in an id.
+    Pods may list any text as an id, but PostgreSQL refuses a query with a NUL in an id.
     """
     found = list(ids)
     # Usually, no id contains the sign, so one test for all ids is enough.
@@ -292,7 +292,7 @@ def members(tx: Tx, group_uuids: Sequence[str]) -> Mapping[str, Sequence[str]]:
 def unused_groups(
     tx: Tx, pod_ids: Sequence[int], before: datetime, limit: int
 ) -> Sequence[PodRouting]:
-    """Return routings of server groups that can be removed from these pods.
+    """Return the routings of the server groups that these pods no longer need.
 
     A group can be removed if this service deleted it. A group can also be removed if it has no
     servers in the pod and was not used since ``before``.
@@ -355,8 +355,8 @@ def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
 def placed(tx: Tx, until: datetime | None = None) -> Mapping[int, Mapping[str, float]]:
     """Return the amounts that were placed in each pod since the pod's newest measurement.
 
-    The amounts are by the pod's row id and by kind. With ``until``, only placements up to this time
-    count. Pods that were never measured, or have no new placements, are left out.
+    The result maps the row id of a pod to amounts by kind. With ``until``, only placements up to
+    this time count. Pods that were never measured, or have no new placements, are left out.
     """
     found = {}
     rows = _PLACED.rows(tx, {}) if until is None else _PLACED_UNTIL.rows(tx, {"until": until})
@@ -366,7 +366,7 @@ def placed(tx: Tx, until: datetime | None = None) -> Mapping[int, Mapping[str, f
 
 
 def used_by_type(tx: Tx, project_id: str) -> Mapping[str, VolumeUsage]:
-    """Return the usage of a project's volumes by the uuid of the type.
+    """Return the volume usage of a project, by the uuid of the volume type.
 
     The key ``""`` stands for volumes without a type.
     """

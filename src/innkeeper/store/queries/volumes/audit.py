@@ -43,7 +43,7 @@ def unbacked(tx: Tx) -> Rows:
 
 
 def without_volume(tx: Tx) -> Rows:
-    """Return consumers with the consumer type of volumes, if no volume has their uuid.
+    """Return consumers that have the consumer type of volumes, but are no existing volume.
 
     The rows are (uuid,).
     """

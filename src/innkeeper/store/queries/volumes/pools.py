@@ -88,7 +88,10 @@ def links(tx: Tx, pools: Collection[ProviderId]) -> Rows:
 
 
 def members(tx: Tx, aggregates: Collection[str]) -> Rows:
-    """Return the trees with a member in these aggregates, as rows of (aggregate, root)."""
+    """Return the provider trees that have a provider in one of these aggregates.
+
+    The rows are (aggregate, root of the tree).
+    """
     query = sa.select(_LINKS.aggregate_uuid, _ROOT).join(
         resource_providers, resource_providers.c.id == _LINKS.resource_provider_id
     )

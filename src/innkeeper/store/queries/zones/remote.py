@@ -92,7 +92,8 @@ _STATES = {
     "undoing": ZoneServerState.UNDOING,
     "decided": 0,
 }
-"""These are parameters, because a prepared statement can contain no constants and no IN."""
+"""The states are passed as parameters, because a prepared statement can contain no constants and no
+IN."""
 
 _IS_BEGUN = (zone_servers.c.state == sa.bindparam("building")) | (
     zone_servers.c.state == sa.bindparam("built")
@@ -183,7 +184,7 @@ def undecided(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
 def undone(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
     """Return servers that are being undone, and whose boot batch is decided.
 
-    ``before`` and the order are as in :func:`undecided`.
+    See :func:`undecided` for ``before`` and the sort order.
     """
     is_undone = (zone_servers.c.state == ZoneServerState.UNDOING) & (zone_servers.c.batch_min == 0)
     return _oldest(tx, is_undone, before, most)
@@ -192,7 +193,7 @@ def undone(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
 def deleted(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
     """Return servers whose deletion a child zone has accepted.
 
-    ``before`` and the order are as in :func:`undecided`.
+    See :func:`undecided` for ``before`` and the sort order.
     """
     return _oldest(tx, zone_servers.c.state == ZoneServerState.DELETING, before, most)
 
@@ -242,7 +243,10 @@ _CHILDREN_OF_PROJECT = Prepared(
 
 
 def children_of_project(tx: Tx, project_id: str | None) -> list[int]:
-    """Return the row ids of the child zones with servers of a project, or of any project."""
+    """Return the row ids of the child zones with servers of a project.
+
+    ``None`` means servers of any project.
+    """
     if project_id is None:
         return [child_id for (child_id,) in _CHILDREN.rows(tx, {})]
     rows = _CHILDREN_OF_PROJECT.rows(tx, {"project": project_id})

@@ -94,12 +94,12 @@ def reset(tx: Tx, project_id: str, resources: Collection[str] = RESOURCES) -> No
 
 
 def limit_of(tx: Tx, project_id: str, resource: str, default: int) -> int:
-    """Return a project's limit of a resource whose usage another package counts."""
+    """Return a project's limit of one resource. Another package counts its usage."""
     return quotas.of_projects(tx, [project_id]).get(project_id, {}).get(resource, default)
 
 
 def set_limit(tx: Tx, project_id: str, resource: str, limit: int) -> None:
-    """Set a project's limit of a resource whose usage another package counts."""
+    """Set a project's limit of one resource. Another package counts its usage."""
     quotas.replace(tx, project_id, {resource: limit})
 
 

@@ -48,7 +48,7 @@ class PendingBoot:
     plan: BuildPlan
     record: DecisionRecord = NOTHING_KEPT
     failure: PluginFailed | None = None
-    """The plug-in's failure, if the plan is empty because a plug-in failed."""
+    """The failure of the plug-in that made the plan empty, or ``None``."""
     agents: tuple[AgentId, ...] = ()
     automatic_pclouds: tuple[str | None, ...] = ()
     outcome: Booted | Refusal | None = None
@@ -78,8 +78,8 @@ def boot_together(
 ) -> list[Booted | Refusal]:
     """Plan, claim and write all requests, and return their outcomes in the same order.
 
-    ``ahead`` has the plans that were made before this call. Plans for these requests are used. All
-    other plans are undone.
+    ``ahead`` has plans that were made before this call. Its plans for ``requests`` are used, and
+    all others are undone.
     """
     resolver = RequestResolver(tx, context, requests)
     received = [_receive(context, resolver, request, ahead) for request in requests]

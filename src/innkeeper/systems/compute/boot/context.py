@@ -35,7 +35,7 @@ class DecisionContext:
     def is_others(self, spec: RequestSpec, host: str) -> bool:
         """Return True if the host is dedicated and does not take this request.
 
-        This also applies to a request that forces the host.
+        A request that forces the host is judged in the same way.
         """
         index = self.follower.table.index_by_name.get(host)
         if index is None:

@@ -2,9 +2,9 @@
 
 This zone sends the definitions to its child zones, because a child zone may lack these objects.
 
-Always true: this zone checks whether the project may use these objects when it plans the boot. A
-zone parent can define only the objects that its request names. Quotas count at least the amounts
-that a zone parent's servers use.
+Always true: when this zone plans the boot, it checks that the project may use these objects. A zone
+parent can define only the objects that its request names. Quotas count at least the amounts that a
+zone parent's servers use.
 """
 
 from __future__ import annotations

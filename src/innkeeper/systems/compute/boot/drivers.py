@@ -72,7 +72,7 @@ class Schedulers:
 
     @property
     def has_plugins(self) -> bool:
-        """Whether the driver, a filter or a weigher of the settings is a plug-in."""
+        """Whether the settings name a plug-in as the driver, as a filter or as a weigher."""
         used = (*self.default.pipeline.filters, *self._weighers)
         is_own = isinstance(self.default, plugins.GuardedDriver)
         return is_own or any(isinstance(each, plugins.Guarded) for each in used)

@@ -190,7 +190,7 @@ class BootExecutor:
         self.follower.catch_up(tx)
 
     def forget(self) -> None:
-        """Undo the host table's changes from a transaction that is rolled back."""
+        """Undo the changes of the host table by the present transaction, which is rolled back."""
         # The plans made ahead assume these changes, so the plans are undone first.
         self._ahead.undo()
         self.follower.forget()

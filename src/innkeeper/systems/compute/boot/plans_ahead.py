@@ -135,5 +135,5 @@ class PlansAhead:
 
 
 def _hearing(table: HostTable, spec: RequestSpec) -> object:
-    """Return stamps of the heartbeats and reports in the host table."""
+    """Return a value that changes when the request would see new heartbeats or reports."""
     return compute.stamp(table, spec), freshness.stamp(table, spec)

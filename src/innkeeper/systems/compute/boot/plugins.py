@@ -2,10 +2,10 @@
 
 A guard is an object of this module that wraps a filter, weigher or driver.
 
-Always true: if a guarded plug-in fails or returns an invalid value, :class:`PluginFailed` with its
-name is raised, and no decision is made. Only failures of the explaining methods (``missing``,
-``missing_counted``, ``lacks``) are tolerated. If an explaining method fails, a standard text
-replaces the explanation.
+Always true: if a guarded plug-in fails or returns an invalid value, no decision is made. Instead,
+:class:`PluginFailed` is raised, which names the plug-in. Only failures of the explaining methods
+(``missing``, ``missing_counted``, ``lacks``) are tolerated. If an explaining method fails, a
+standard text replaces the explanation.
 
 Built-in filters and weighers are not guarded, which saves time in each decision.
 """

@@ -237,7 +237,7 @@ class RequestResolver:
         return self._context.follower.table.dedications.automatic_of(project_id)
 
     def _group_state(self, found: GroupState, request: BootRequest) -> GroupState:
-        """Return a server group, including the servers of earlier requests in the transaction."""
+        """Return the state of a group, including servers of earlier requests in the transaction."""
         group = self._group_states.setdefault(found.group_id, found)
         for key, homes in self._members.get(found.group_id, {}).items():
             if key != request.server_ids[0]:

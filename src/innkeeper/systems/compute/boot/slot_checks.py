@@ -14,8 +14,9 @@ def check(
 ) -> None:
     """Reject a flavor with slots of a reservation that the project may not use.
 
-    ``named`` is the reservation in the request's hint. Raises :class:`Invalid` if the flavor has
-    slots of other reservations only, because the server would not be placed on the named hosts.
+    ``named`` is the reservation in the request's hint. Raises :class:`Invalid` if all slots in the
+    flavor belong to other reservations. The server could not be placed on the hosts of the named
+    reservation.
     """
     reserved = demands.reservations_of(demanded)
     if not reserved:

@@ -143,11 +143,11 @@ def _allowed(key: str, value: str) -> str | None:
     """Return a description of the expected value, or ``None`` if the value is valid."""
     if key.startswith(demands.TRAIT):
         if _TRAIT.fullmatch(key) is None:
-            return "the key to be trait:NAME, NAME in upper case"
+            return "the key to be trait:NAME with NAME in upper case"
         return None if value in demands.VERDICTS else "'required', 'forbidden' or 'preferred'"
     if key.startswith(demands.RESOURCES):
         if _RESOURCES.fullmatch(key) is None:
-            return "the key to be resources:CLASS, CLASS in upper case"
+            return "the key to be resources:CLASS with CLASS in upper case"
         return None if _AMOUNT.fullmatch(value) else "a whole number"
     if key == demands.GROUP_POLICY:
         return None if value in ("none", "isolate") else "'none' or 'isolate'"

@@ -63,7 +63,7 @@ Edit = Callable[[Image], Image]
 def change(
     tx: Tx, image_id: str, project_id: str | None, edit: Edit, *, is_admin: bool, now: datetime
 ) -> Image:
-    """Change an image of the project with ``edit``, and return the changed image."""
+    """Apply ``edit`` to an image of the project, and return the changed image."""
     image = _owned(tx, image_id, project_id, is_admin=is_admin)
     changed = dataclasses.replace(edit(image), updated_at=now)
     images.replace(tx, changed, image.updated_at)

@@ -90,7 +90,7 @@ def named(hints: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def named_host(hints: Mapping[str, Any]) -> str | None:
-    """Return the pcloud's name of the host that a server's hints request, or ``None``."""
+    """Return the name, within its pcloud, of the host that the hints request, or ``None``."""
     return next((each for each in _texts(hints, HOST_HINT) if each), None)
 
 
@@ -207,7 +207,7 @@ def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None)
 
 
 def empty_among(tx: Tx, some: Sequence[Host]) -> set[int]:
-    """Return the row ids of the empty hosts among these hosts. See :func:`why_not_empty`.
+    """Of these hosts, return the row ids of those that are empty. See :func:`why_not_empty`.
 
     The number of statements does not depend on the number of hosts.
     """
@@ -228,7 +228,7 @@ def empty_among(tx: Tx, some: Sequence[Host]) -> set[int]:
 
 
 def without_servers(tx: Tx, names: Collection[str]) -> set[str]:
-    """Return the names of the hosts without servers among these hosts.
+    """Of the hosts with these names, return those that have no servers.
 
     A host without servers is not necessarily empty. See :func:`why_not_empty`.
     """

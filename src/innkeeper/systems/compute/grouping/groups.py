@@ -171,7 +171,7 @@ def rule_of(tx: Tx, server_uuid: str) -> GroupState | None:
 
 
 def state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
-    """Return the present state of a group. The server ``but`` does not count as a member."""
+    """Return the present state of a group. ``but`` is the uuid of a server that does not count."""
     counts = server_groups.member_counts(tx, group.id, but)
     placed = {host: number for host, number in counts.items() if host is not None}
     ahead = server_groups.hosts_ahead(tx, group.id, but)

@@ -131,9 +131,9 @@ def names_hosts(hints: Mapping[str, Any]) -> bool:
 def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -> Resolved:
     """Resolve the stored hints of a server that is to be moved, except the hint ``group``.
 
-    ``is_nowhere`` means that the server has no host. The hint for a host of a pcloud is used only
-    for a server without a host, and only if a host still has this name. Deleted servers and
-    malformed values from older versions are ignored, because they must not prevent the move.
+    ``is_nowhere`` means that the server has no host. The hint that names a host of a pcloud is used
+    only if the server has no host, and a host of the pcloud still has this name. Deleted servers
+    and malformed values from older versions are ignored, because they must not prevent the move.
     """
     if not hints:
         return NOTHING
@@ -255,8 +255,8 @@ def _homes_of_parent(
     """Return the hosts of the servers that are in this zone, by server id.
 
     The zone that received the client's request has checked the owner of each server. This zone
-    checks again that the zone parent has all servers in ``same``. The servers in ``different`` may
-    also belong to another zone parent.
+    checks again that all servers in ``same`` belong to the zone parent. The servers in
+    ``different`` may also belong to another zone parent.
     """
     found: dict[str, str | None] = {}
     for each in servers.alive(tx, sorted({*same, *different})):

@@ -309,8 +309,8 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
     reason = dedications.why_not_free(host)
     if reason is not None:
         raise InUse(
-            f"Unable to delete compute service of host {host.name}: {reason}. Remove it from "
-            "there first."
+            f"Unable to delete compute service of host {host.name}: {reason}. Remove the "
+            "host from there first."
         )
     if hosts.server_counts(tx, [host.name]):
         raise InUse(

@@ -181,7 +181,7 @@ def _restore(tx: Tx, migration: Migration, server: Server, now: datetime) -> Non
 def undo_revert(tx: Tx, migration: Migration, server: Server, message: str, now: datetime) -> None:
     """Undo a revert that failed.
 
-    Afterwards, the server is on its destination again, and waits for confirm or revert.
+    Afterwards, the server is on its destination again, and waits to be confirmed or reverted.
     """
     moving.swap(tx, migration, server, now)
     if migration.kind == MigrationKind.RESIZE:

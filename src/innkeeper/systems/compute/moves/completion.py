@@ -84,9 +84,9 @@ def leave_behind(
 ) -> None:
     """Order a host to destroy its copy of a server, and keep the allocations until it confirms.
 
-    The new status decides whether the source or the destination cleans up. If source and
-    destination are the same host, or if the host to clean up no longer exists, the migration ends
-    at once.
+    ``status`` is the migration's new status, which decides whether the source or the destination
+    cleans up. If source and destination are the same host, or if the host to clean up no longer
+    exists, the migration ends at once.
     """
     host = replace(migration, status=status).left_on
     if migration.stays or not moving.clear(tx, migration, host, now, request_id=request_id):

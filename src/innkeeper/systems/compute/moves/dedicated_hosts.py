@@ -29,8 +29,8 @@ HINTS = frozenset(
 )
 """The scheduler hints that decide which dedicated hosts a server may use."""
 REMEDY = (
-    "The action setDedicatedHosts (openstack server dedicated hosts set, or unset) changes its "
-    "dedicated hosts, or lets it use ordinary ones"
+    "The action setDedicatedHosts (openstack server dedicated hosts set, or unset) changes the "
+    "server's dedicated hosts, or lets the server use ordinary hosts"
 )
 
 
@@ -146,9 +146,8 @@ def stranded_by(tx: Tx, pcloud: str) -> list[Stranded]:
     Servers that the pcloud took automatically are left out too, because they may use ordinary
     hosts.
 
-    The result does not show changes of other transactions that are not committed yet. If the result
-    lacks a server for this reason, the server cannot be unshelved until its project changes the
-    server's dedicated hosts.
+    Uncommitted changes of other transactions are not seen. A server that is missed for this reason
+    cannot be unshelved until its project changes the server's dedicated hosts.
     """
     found = [
         (uuid, project_id, dedications.named(hints))

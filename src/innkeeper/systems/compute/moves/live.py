@@ -116,7 +116,7 @@ def stay(
 
 
 def _settled(migration: Migration, server: Server) -> dict[str, Any]:
-    """Return the columns to write to a server after its move.
+    """Return the new values of a server's columns after its move.
 
     The result is empty if another action on the server has begun.
     """

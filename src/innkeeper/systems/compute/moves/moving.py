@@ -226,12 +226,12 @@ def shape(flavor: FlavorFacts) -> dict[str, Any]:
 
 
 def count_up(tx: Tx, project_id: str, migration: Migration) -> None:
-    """Increase the quota usage from the old flavor to the maximum of both flavors."""
+    """Increase the quota usage for a resize, so that the larger of both flavors counts."""
     vcpus, memory_mb = larger(migration, migration.old_flavor)
     quota_usages.add_usage(tx, project_id, 0, vcpus, memory_mb)
 
 
 def count_down(tx: Tx, project_id: str, migration: Migration, stays: FlavorFacts) -> None:
-    """Decrease the quota usage from the maximum of both flavors to the flavor that remains."""
+    """Decrease the quota usage after a resize, so that only the flavor ``stays`` counts."""
     vcpus, memory_mb = larger(migration, stays)
     quota_usages.add_usage(tx, project_id, 0, -vcpus, -memory_mb)

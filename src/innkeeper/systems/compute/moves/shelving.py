@@ -87,7 +87,7 @@ def offload_due(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
 
 
 def retry_offloads(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Repeat the offload of offloaded servers that still have a host.
+    """Order the offload again for servers whose host has not confirmed it.
 
     Return the number of servers.
     """

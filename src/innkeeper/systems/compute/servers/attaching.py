@@ -159,7 +159,7 @@ def with_hosts(tx: Tx, mine: Iterable[Attachment]) -> list[Attachment]:
     """Return attachments with the hosts on which their servers are now.
 
     A stored attachment names the host on which it was made. The server may have moved after that.
-    An attachment that was made with its server names no host.
+    If an attachment was made together with its server, it names no host.
     """
     found = list(mine)
     by_agents = [each for each in found if each.origin == AttachOrigin.SERVER]

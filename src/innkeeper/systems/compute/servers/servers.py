@@ -80,7 +80,7 @@ def homes(tx: Tx, servers: Iterable[Server]) -> dict[str, Host]:
 
 
 def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> None:
-    """Change columns of a server that no action writes, such as its name or addresses."""
+    """Change a server's name, its addresses, or other columns that no action writes."""
     write(tx, get(tx, uuid), values, now)
 
 

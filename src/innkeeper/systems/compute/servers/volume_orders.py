@@ -145,9 +145,9 @@ def unattached(tx: Tx, uuids: Iterable[str], now: datetime) -> None:
 def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
     """Free the volumes of deleted servers, and delete volumes that end with their server.
 
-    A server may have been deleted while it moved. The volumes of such a server are kept until the
-    other host has cleaned up, or has been silent for :data:`SILENT_S`. The caller must call this
-    function again for such a server.
+    If a server was deleted while it moved, a second host may have a copy. The server's volumes are
+    then kept until this host has destroyed the copy, or has been silent for :data:`SILENT_S`. The
+    caller must then call this function again for the server.
     """
     mine = attachments.of_servers(tx, uuids)
     if not mine:

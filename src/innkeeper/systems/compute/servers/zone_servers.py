@@ -61,7 +61,7 @@ def record(tx: Tx, servers: Sequence[ZoneServer]) -> None:
 def join(
     tx: Tx, group: ServerGroup | None, servers: Sequence[ZoneServer], default: Limits | None
 ) -> None:
-    """Let servers that child zones will build join their server group.
+    """Add servers to their server group, before child zones build the servers.
 
     Without ``default`` limits, the quota is not checked here, because another zone checks it.
     Raises :class:`QuotaExceeded`.
@@ -146,7 +146,7 @@ def resize(tx: Tx, server: ZoneServer, vcpus: int, memory_mb: int) -> None:
 def begin_resize(
     tx: Tx, server: ZoneServer, amounts: tuple[int, int], default: Limits
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Count the maximum of a server's present and new amounts, before a resize.
+    """Before a resize, count the larger of a server's present and new amounts.
 
     Return the amounts that counted before and the amounts that count now, each as (vcpus, MB).
     Raises :class:`QuotaExceeded`.

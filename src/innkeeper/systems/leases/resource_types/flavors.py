@@ -94,7 +94,7 @@ class FlavorType:
         }
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """Return the parameters of a request for slots, given a query about availability."""
+        """Convert a query about availability to the parameters of a request for slots."""
         return {**query, "amount": 1 if amount is None else amount}
 
 

@@ -71,7 +71,7 @@ class HostType:
         }
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """Return the parameters of a request for hosts, given a query about availability."""
+        """Convert a query about availability to the parameters of a request for hosts."""
         if amount is not None:
             both = [name for name in COUNTS if name in query]
             if both:

@@ -95,7 +95,7 @@ class GuardedType:
         return {**found, **_made(reservation)}
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """Return the parameters of a request, given a query about availability.
+        """Convert a query about availability to the parameters of a request.
 
         If the type has no such method, digits are converted to numbers.
         """
@@ -202,7 +202,7 @@ def _checked(method: str, found: Any) -> ResolvedDemand:
 
 
 def _facts(demand: Any) -> dict[str, bool]:
-    """Return, by the name of the field, whether each field of a demand is valid."""
+    """Return whether each field of a demand is valid, by the field's name."""
     least, most, amounts = demand.units_min, demand.units_max, demand.unit_amounts
     return {
         "units_min": _is_whole(least, UNITS_MAX),
@@ -245,8 +245,9 @@ def _plain(method: str, found: Any) -> Mapping[str, Any]:
 def why_unusable(tx: Tx, own: Any) -> str | None:
     """Return why a resource type cannot be used, or ``None`` if the type is usable.
 
-    The type's methods must accept the ``EXAMPLE`` of the type, or reject it with a refusal. The
-    result continues a sentence that begins with the type's name.
+    The methods of the type are called with the type's ``EXAMPLE``. A refusal is allowed, but any
+    other error makes the type unusable. The result continues a sentence that begins with the type's
+    name.
     """
     if not isinstance(own.NAME, str) or not NAME.fullmatch(own.NAME):
         return "has a NAME that is not a text of at most 64 letters, digits and . _ : -"

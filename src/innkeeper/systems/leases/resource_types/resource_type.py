@@ -31,7 +31,7 @@ class OwnType(Protocol):
     """An operator's own resource type, which the settings name.
 
     ``EXAMPLE`` has the parameters of a valid request. When the service starts, it tries the type's
-    methods with these parameters. ``given`` never contains ``id`` and ``resource_type``.
+    methods with these parameters. ``given`` contains neither ``id`` nor ``resource_type``.
 
     When a lease starts or ends, the type is not called, because the demand is stored.
     """
@@ -61,11 +61,10 @@ class ResourceType(OwnType, Protocol):
     """
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """Return the parameters of a request, in the form that :meth:`resolve` takes.
+        """Convert a query about availability to the parameters that :meth:`resolve` takes.
 
-        ``query`` has the parameters of a query about availability. ``amount`` is the number of
-        units, if the query names a number. This method need not reject wrong parameters, because
-        :meth:`resolve` rejects them.
+        ``amount`` is the number of units in the query, or ``None`` if the query names no number.
+        This method need not reject wrong parameters, because :meth:`resolve` rejects them.
         """
 
 
@@ -96,7 +95,7 @@ def text(name: str, given: Any) -> str:
 
 
 def with_numbers(query: Mapping[str, str], names: Collection[str]) -> dict[str, Any]:
-    """Return a query's parameters, with digits converted to numbers in the parameters ``names``."""
+    """Return a query's parameters. In those that ``names`` lists, digits become numbers."""
     return {
         name: int(given) if name in names and is_number(given) else given
         for name, given in query.items()

@@ -80,7 +80,7 @@ class SlotType:
         }
 
     def queried(self, query: Mapping[str, str], amount: int | None) -> Mapping[str, Any]:
-        """Return the parameters of a request for slots, given a query about availability."""
+        """Convert a query about availability to the parameters of a request for slots."""
         return {
             **{"affinity": None, "resource_properties": ""},
             **with_numbers(query, SIZES),
@@ -89,7 +89,7 @@ class SlotType:
 
 
 def made(reservation: Reservation) -> Mapping[str, Any]:
-    """Return the ids of a slot reservation's flavor, aggregate and group, as keys of a response."""
+    """Return keys of a response, with the ids of a reservation's flavor, aggregate and group."""
     return {
         "flavor_id": reservation.uuid,
         "aggregate_id": reservation.aggregate_id,
