@@ -112,7 +112,7 @@ def test_a_server_outlives_its_pcloud(service: Started) -> None:
     assert "openstack pcloud delete --force" in refused
     service.do("pcloud", "delete", "--force", "first", login=mine)
     refused = service.refuses("server", "unshelve", "web", login=mine)
-    assert f"The pcloud that server {made['id']} names no longer exists" in refused
+    assert f"The pcloud in the hints of server {made['id']} no longer exists" in refused
     assert "openstack server dedicated hosts set, or unset" in refused
     (last,) = service.ask("pcloud", "action", "list", "--limit", "1", "--long", uuid, login=mine)
     assert (last["Action"], last["Detail"]) == ("delete", "shelved servers that name it: 1")
@@ -162,7 +162,7 @@ def test_a_server_outlives_its_lease(service: Started) -> None:
         ended = client.delete(f"/leases/{made.json()['lease']['id']}", headers=asked)
         assert ended.status_code == httpx.codes.NO_CONTENT, ended.text
     refused = service.refuses("server", "unshelve", "web", login=mine)
-    assert "names has ended, or no longer exists" in refused
+    assert "has ended, or no longer exists" in refused
     refused = service.refuses(*CHANGE, "set", "--reservation", "week", "web", login=mine)
     assert "HTTP 400" in refused
     service.do(*CHANGE, "unset", "web", login=mine)

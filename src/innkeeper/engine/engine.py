@@ -155,7 +155,9 @@ class Engine:
     async def boot_entries(
         self, request: BootRequest, admit: Admit
     ) -> Mapping[ServerId, Booted | Refusal]:
-        """Boot the servers of a zone parent's entries, in one batch with other boots.
+        """Boot servers for a zone parent, which has sent an entry of a build plan for each server.
+
+        The servers are booted in one batch with other boots.
 
         ``admit`` is run first, in the same transaction; see :class:`BootEntries`. Raises the
         refusal of ``admit``.

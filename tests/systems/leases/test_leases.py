@@ -296,7 +296,7 @@ def test_servers_of_a_reservation_move_within_it_alone(operator: LeaseOperator) 
     movers.finish()
     assert movers.server(server).status == Status.SHELVED_OFFLOADED
     operator.delete(lease)
-    with pytest.raises(Conflict, match="names has ended, or no longer exists"):
+    with pytest.raises(Conflict, match="has ended, or no longer exists"):
         movers.unshelve(server)
 
 

@@ -102,7 +102,7 @@ _WHOLE_RANK: Callable[[RankedRow], Rank] = itemgetter(0)
 
 
 def sort_query(kind: str, sort: Sort) -> list[tuple[str, str]]:
-    """Return the parameters of a query for this order."""
+    """Return the query parameters that ask a pod for a list in this sort order."""
     words = [(key, "desc" if is_descending else "asc") for key, is_descending in sort]
     if kind == SERVER:
         return [pair for key, word in words for pair in (("sort_key", key), ("sort_dir", word))]

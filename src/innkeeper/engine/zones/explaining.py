@@ -180,7 +180,10 @@ def _is_deep(told: ZoneExplanation) -> bool:
 
 
 def _counted(child: ChildZone, name: str, server: ExplainedServer) -> ExplainedServer:
-    """Return a place from a child, with its weight in this zone, and with the child's name."""
+    """Return a server's place as this zone shows it, made from the place that the child shows.
+
+    The weight is converted to this zone's weights. The child's name is the first zone on the path.
+    """
     # The offset is subtracted, because it is meant for the weights of offers, of which the lowest
     # wins.
     weight = child.weight_scale * server.weight - child.weight_offset

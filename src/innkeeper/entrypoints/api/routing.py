@@ -118,10 +118,11 @@ class Call:
     async def write_together(
         self, work: Together[T, R], item: T, lines: int = 1, *, retry: Retry
     ) -> R:
-        """Run ``work`` as in :meth:`write`, but once for the items of all waiting calls.
+        """Run ``work`` in a group commit as in :meth:`write`, together with waiting calls.
 
-        For each item, ``work`` returns an answer. If it wrote nothing for an item, it may return an
-        error instead.
+        Other calls with the same ``work`` may wait for the same commit. Then ``work`` is run only
+        once, and gets the items of all these calls. For each item, ``work`` returns an answer. If
+        ``work`` wrote nothing for an item, it may return an error instead of an answer.
         """
         engine, attempts_max = self.site.engine, retry.attempts(self.site.settings)
         return await again(lambda: engine.write_together(work, item, lines), retry, attempts_max)

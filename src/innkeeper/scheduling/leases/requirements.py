@@ -74,7 +74,10 @@ class Total:
 
 
 def _too_many(limit: str) -> Invalid:
-    return Invalid(f"The different requirements of a lease have more than {limit} in total.")
+    return Invalid(
+        f"The requirements of a lease have more than {limit} in total. Equal requirements of "
+        "several reservations count only once."
+    )
 
 
 @lru_cache(PARSED_KEPT)

@@ -165,13 +165,13 @@ def claim(
     held = [each for each in every if each.reservation_id not in ignored]
     stored.replace_all(freepool.for_calendar(tx, ids), held)
     if len(stored.hosts) < len(ids) or not _suit(stored, demands, chosen, window, own):
-        raise Overtaken("A chosen host was changed or left the freepool at the same time.")
+        raise Overtaken("A chosen host was changed or left the freepool after it was chosen.")
     # The times are compared as integers, because a datetime cannot represent the last date plus the
     # cleaning time.
     cleaning = context.cleaning // _MICROSECOND
     use = timeline.use(stored, micros(window.start) - cleaning, micros(window.end) + cleaning)
     if not _fits(stored, use, demands, chosen):
-        raise Overtaken("Another lease took the chosen hosts at the same time.")
+        raise Overtaken("Another lease took a chosen host after it was chosen.")
 
 
 def _suit(

@@ -195,8 +195,10 @@ def take_back(
 ) -> list[Host]:
     """Move empty hosts of ended reservations back to the freepool and its aggregate.
 
-    At most ``most`` hosts are moved. Return the hosts of ``some`` that are now in the freepool, in
-    the order of ``some``, with their new dedication.
+    The argument ``some`` has the hosts to look at. At most ``most`` hosts are moved.
+
+    Returns the moved hosts with their new dedication, and the hosts in the argument ``some`` that
+    were in the freepool before the call. The order is the order of the argument.
     """
     ended = [each for each in some if each.dedication == Dedication.ENDED]
     empty = dedications.empty_among(tx, ended)

@@ -59,7 +59,7 @@ class Recurrence:
         if first.end - first.start + cleaning > self.period:
             raise Invalid("Malformed parameter recurrence: the leases of a series would overlap.")
         if self.until is not None and self.until < first.start:
-            raise Invalid("Malformed parameter recurrence: until is before the first start.")
+            raise Invalid("Malformed parameter recurrence: 'until' is before the first start.")
         found: list[Window] = []
         window = first
         while len(found) != self.count and (self.until is None or window.start <= self.until):

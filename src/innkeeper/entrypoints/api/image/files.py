@@ -38,7 +38,7 @@ async def upload(call: Call) -> Answer:
 
 
 async def download(call: Call) -> Answer:
-    """Answer 204 before an image's data is uploaded, and 404 later: the data is not stored."""
+    """Return 204 before an image's upload. After the upload, return 404: the data is not stored."""
     image = await call.read(lambda tx: visible(tx, call))
     if image.size_bytes is None:
         return Answer(204)

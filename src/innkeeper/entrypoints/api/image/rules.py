@@ -1,7 +1,7 @@
 """Default checks of the Image API's policy rules, and the rules that only handlers check.
 
-Always true: these rules do not check which project owns an image. The compute system checks the
-owner.
+Always true: no policy rule of the Image API checks which project owns an image. The compute system
+checks the owner.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ OWN = frozenset(
 
 
 async def show(call: Call) -> Answer:
-    """Show free hosts or slots over time, the next free window, and the latest end of a lease."""
+    """Show free hosts or slots over time, the next free window, and a lease's last possible end."""
     question, lease_id = _question(call), call.last("lease_id")
     if question is None and lease_id is None:
         raise Invalid("Missing parameter resource_type")

@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.zones.site_parts import serving_parents
 
 
 async def undo(call: Call) -> Answer:
-    """Remove the given servers of a zone parent, and list which of them no longer exist."""
+    """Begin to remove servers of a zone parent. List those that are gone, removed now or before."""
     neighbours, hop = serving_parents(call)
     ids = call.body["servers"]
     gone = await neighbours.parents.undo(hop.parent, ids, call.initiator(), call.now)

@@ -70,10 +70,11 @@ OF_ROOM = (HOST_FLAVOR_KIND, PCLOUD_KIND)
 
 
 class AggregateMemberships(NamedTuple):
-    """Pairs of (host, aggregate of a host flavor or pcloud).
+    """Three sets of pairs of a host's name and an aggregate's row id.
 
-    ``wanted`` has the pairs that should exist. ``present`` has the members of the aggregates.
-    ``mirrored`` has the members of the aggregates in Placement.
+    All aggregates are aggregates of host flavors or of pclouds. ``wanted`` has the pairs that
+    should exist. ``present`` has the members of the aggregates. ``mirrored`` has the members of the
+    aggregates in Placement.
     """
 
     wanted: set[tuple[str, int]]

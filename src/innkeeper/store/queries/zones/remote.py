@@ -73,7 +73,7 @@ def set_state(
 def decide(tx: Tx, uuids: Collection[str]) -> int:
     """Record that this zone has decided to keep or to undo the boot batch of these servers.
 
-    Returns the number of servers whose batch was undecided before.
+    Returns the number of servers whose batch was undecided before this call.
     """
     if not uuids:
         return 0
@@ -123,8 +123,8 @@ _SETTLE_ONE = Prepared(
 def keep(tx: Tx, uuids: Collection[str], now: datetime) -> int:
     """Record that this zone keeps the boot batch of these servers.
 
-    The servers count as built, except servers that are being undone. If the batch was decided
-    before, nothing changes. Returns the number of changed servers.
+    The servers count as built, except servers that are being undone. If this zone has already
+    decided to keep or to undo the batch, nothing changes. Returns the number of changed servers.
     """
     return sum(
         tx.execute(_KEEP, {**_STATES, "ids": part, "now": now}).rowcount
@@ -133,9 +133,10 @@ def keep(tx: Tx, uuids: Collection[str], now: datetime) -> int:
 
 
 def settle(tx: Tx, uuids: Collection[str], now: datetime) -> None:
-    """Record that these servers are kept, even if their boot batch was decided before.
+    """Record that this zone keeps these servers.
 
-    The servers count as built. Servers that are being undone do not change.
+    This zone may already have decided to keep or to undo the boot batch of the servers. The servers
+    count as built. Servers that are being undone do not change.
     """
     if len(uuids) == 1:
         # Most boots are of one server, and an IN takes several times as long.

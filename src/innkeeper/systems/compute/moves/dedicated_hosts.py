@@ -126,14 +126,14 @@ def demand_there(tx: Tx, server: Server, now: datetime) -> None:
     (wanted,) = dedications.wanted_by(tx, [(server.hints, server.project_id)])
     if wanted is None and dedications.named(server.hints):
         raise Conflict(
-            f"The pcloud that server {server.uuid} names no longer exists, or the project may no "
-            f"longer use it. {REMEDY}."
+            f"The pcloud in the hints of server {server.uuid} no longer exists, or the project "
+            f"may no longer use it. {REMEDY}."
         )
     reservation = dedications.named_reservation(server.hints)
     is_over = reservation is not None and not dedication_rows.is_unended(tx, reservation, now)
     if wanted is None or is_over:
         raise Conflict(
-            f"The reservation that server {server.uuid} names has ended, or no longer exists. "
+            f"The reservation in the hints of server {server.uuid} has ended, or no longer exists. "
             f"{REMEDY}."
         )
 

@@ -104,7 +104,7 @@ the name of its policy rule."""
 
 
 async def cache_images(call: Call) -> Answer:
-    """Cache images on an aggregate's hosts. Not supported: 501 if the aggregate has hosts."""
+    """Refuse to cache images on hosts (501). For an aggregate without hosts, do nothing (202)."""
     row = _row(call)
     image_ids = [each["id"] for each in call.body["cache"]]
     if len(set(image_ids)) != len(image_ids):

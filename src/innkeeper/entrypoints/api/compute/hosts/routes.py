@@ -1,4 +1,4 @@
-"""These routes serve agents and their credentials, compute services and hypervisors."""
+"""Declares the routes of agents, agent credentials, compute services and hypervisors."""
 
 from __future__ import annotations
 

@@ -74,7 +74,10 @@ def _placed(request: BootRequest, zone: Mapping[str, Any], ids: Sequence[ServerI
     if len(set(ids)) < len(ids) or len(ids) != request.count_max:
         raise Invalid("The number of servers must equal max_count, and their ids must differ.")
     if request.hints or request.availability_zone is not None or request.forced_host is not None:
-        raise Invalid("With hints, a zone or a host, send the entries of a build plan.")
+        raise Invalid(
+            "Servers with hints, an availability zone or a host cannot be placed without a build "
+            "plan: send the entries of a build plan instead of the servers."
+        )
     return replace(
         request,
         server_ids=tuple(ids),
