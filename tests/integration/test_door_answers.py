@@ -172,7 +172,7 @@ def test_a_delete_whose_answer_is_lost_ends_the_routing(lying: tuple[Door, Relay
     at, relay = lying
     uuid = booted(at)
     relay.answer("DELETE", SERVERS, LIES["bad gateway"], passes=True)
-    assert "not known yet" in refused(at.send("DELETE", f"{SERVERS}/{uuid}"))
+    assert "not known whether" in refused(at.send("DELETE", f"{SERVERS}/{uuid}"))
     relay.release()
     wait_for("it is gone", lambda: uuid not in [each["top_id"] for each in routings(at)])
 

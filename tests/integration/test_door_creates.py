@@ -112,7 +112,7 @@ def test_a_create_that_never_arrived_is_forgotten_after_a_while(pair: tuple[Door
     relay.hold(CREATE, passes=False)
     answer = boot(at)
     assert answer.status_code == httpx.codes.SERVICE_UNAVAILABLE
-    assert "Look at the list" in answer.text
+    assert "Check the list" in answer.text
     relay.release()
     (open_one,) = routings(at)
     assert open_one["bottom_id"] is None

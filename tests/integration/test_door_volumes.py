@@ -196,7 +196,7 @@ def test_a_transfer_whose_answer_is_lost_is_settled(two: tuple[Door, Relay]) -> 
     relay.answer("POST", f"{path}/accept", LOST, passes=True)
     answer = ask(at, "u:to", "POST", f"{path}/accept", key)
     assert answer.status_code == httpx.codes.SERVICE_UNAVAILABLE
-    assert "not known yet" in answer.text
+    assert "not known whether" in answer.text
     assert used(at, "u:to") == 1
     wait_for("it has the new project", lambda: ids(at, "u:to") == {uuid})
     assert (used(at, "u:from"), used(at, "u:to")) == (0, 1)

@@ -163,7 +163,7 @@ def test_a_paused_pod_makes_what_it_got_at_most_once_when_it_goes_on(cloud: Clou
     try:
         answer = within_s(3 * TIMEOUT_S + MARGIN_S, user.boot)
         assert asked_again(answer)
-        assert "Look at the list" in answer.text
+        assert "Check the list" in answer.text
         (begun,) = [each for each in user.routings() if each["bottom_id"] is None]
         assert user.used() == 2, "what may have been made counts"
         within_s(MARGIN_S, other.boot)

@@ -148,11 +148,11 @@ def test_cases_5_and_6_special_and_general_work_never_meet(at: Door) -> None:
     for uuid, flavor in ((general, "cad"), (special, "g")):
         action = {"resize": {"flavorRef": flavor}}
         answer = user.send("POST", f"{COMPUTE}/servers/{uuid}/action", action)
-        assert (answer.status_code, "other places" in answer.text) == (BAD, True)
+        assert (answer.status_code, "belongs to other clouds" in answer.text) == (BAD, True)
     for uuid, kind in ((disk, "cad"), (special_disk, "std")):
         action = {"os-retype": {"new_type": kind, "migration_policy": "never"}}
         answer = user.send("POST", f"{VOLUME}/volumes/{uuid}/action", action)
-        assert (answer.status_code, "other places" in answer.text) == (BAD, True)
+        assert (answer.status_code, "belongs to other clouds" in answer.text) == (BAD, True)
     active = at.get("/bindings?project_id=c5&is_binding=true")["pod_bindings"]
     assert {(each["group"], each["pod_id"]) for each in active} == {
         ("general", at.ids["p1"]),

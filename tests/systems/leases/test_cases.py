@@ -133,7 +133,7 @@ def test_case_6_a_claim_sees_what_came_after_the_choice(
 ) -> None:
     claim = chosen_claim(only_a1, mine, TEN, ELEVEN)
     make(only_a1, TEN, ELEVEN, theirs)
-    refused(only_a1, claim, Overtaken, "Another lease took the chosen hosts")
+    refused(only_a1, claim, Overtaken, "Another lease took a chosen host")
 
 
 @pytest.mark.parametrize("start", [TEN - 4, ELEVEN + 4])
@@ -145,7 +145,7 @@ def test_case_6_a_claim_keeps_the_time_for_cleaning(tmp_path: Path, start: int) 
     claim = chosen_claim(world, whole(), TEN, ELEVEN)
     theirs = (0, start) if start < TEN else (start, NOON)
     make(world, *theirs)
-    refused(world, claim, Overtaken, "Another lease took the chosen hosts")
+    refused(world, claim, Overtaken, "Another lease took a chosen host")
     world.movers.close()
 
 

@@ -33,7 +33,7 @@ LISTS = {
 """The service type that serves each list in a pod, and the list's key in answers."""
 STATISTICS = f"{_HYPERVISORS}/statistics"
 OF_PAGES = ("limit", "marker")
-NOT_HERE = "Hypervisors, services and pools of pods can only be listed here, not changed."
+NOT_HERE = "A door only lists hypervisors, services and pools. Send this request to the pod."
 
 
 def is_place(path: str) -> bool:
