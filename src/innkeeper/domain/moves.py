@@ -30,7 +30,8 @@ class Moved:
     """The result of a request to move a server: a migration, or a ``fault`` if no host was found.
 
     With a ``fault`` the server is unchanged and nothing is allocated for the move.
-    ``counted_fault`` is the text of ``fault`` with numbers of hosts added, for administrators.
+    ``counted_fault`` is the same message for administrators: it says how many hosts each filter
+    removed. ``fault`` has no such numbers if the cloud has dedicated hosts.
     """
 
     migration_id: int | None

@@ -54,7 +54,10 @@ is one of the words, because names of fields can be written with escapes."""
 
 @dataclass(frozen=True, slots=True)
 class RowView:
-    """Changes rows that have the same view and layout."""
+    """Changes rows of a pod's answer into rows as this service shows them.
+
+    All these rows have the same ``view`` and ``layout``.
+    """
 
     view: DoorView
     layout: RowLayout

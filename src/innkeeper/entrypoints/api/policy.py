@@ -64,7 +64,8 @@ class OsloPolicy:
         self._enforcer.set_rules(oslo.Rules.from_dict(checks), use_conf=False)
         if not self._enforcer.check_rules():
             raise ValueError(
-                f"The policy file {overrides} has references to unknown rules or cyclic references."
+                f"In the policy file {overrides}, rules refer to unknown rules, or have cyclic "
+                "references: a rule refers to itself, directly or through other rules."
             )
         self._verdicts: dict[Any, bool] = {}
 

@@ -18,11 +18,12 @@ Units = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Room:
-    """The room for more units of a demand, by row of the calendar.
+    """The room for more units of a demand on each host.
 
-    ``free`` is the number of units that fit. ``is_used`` is True where other reservations use the
-    host. ``is_kept`` is True where the reservation itself has the host now. Among equal rows, rows
-    with lower ``ranks`` are taken first.
+    Each array has one value per row of the calendar, and each row belongs to one host. ``free`` is
+    the number of units that fit on the row's host. ``is_used`` is True if other reservations have
+    slots on the row's host. ``is_kept`` is True if the reservation itself has the row's host now.
+    Among equal rows, rows with lower ``ranks`` are taken first.
     """
 
     free: Units

@@ -255,8 +255,9 @@ def _homes_of_parent(
     """Return the hosts of the servers that are in this zone, by server id.
 
     The zone that received the client's request has checked the owner of each server. This zone
-    checks again that all servers in ``same`` belong to the zone parent. The servers in
-    ``different`` may also belong to another zone parent.
+    does not rely on that check. A server in ``same`` is left out if it does not belong to the zone
+    parent that sent the request. A server that is only in ``different`` may also belong to another
+    zone parent.
     """
     found: dict[str, str | None] = {}
     for each in servers.alive(tx, sorted({*same, *different})):

@@ -193,8 +193,8 @@ def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[S
 def fail_builds(tx: Tx, failed: Iterable[Failed], now: datetime) -> set[ServerId]:
     """Set servers from BUILD to ERROR, release their allocations, and return the servers.
 
-    The servers count against the quota until they are deleted. A server that is not in BUILD on
-    the host is unchanged.
+    The servers count against the quota until they are deleted. Each failure names a server and a
+    host. If the server is not in BUILD, or is on another host, the server is unchanged.
     """
     by_uuid = {each.uuid: each for each in failed}
     faults = _faults(by_uuid, _in_build(tx, by_uuid), now)
