@@ -124,8 +124,8 @@ class Explanation:
     ``tallies`` and ``nearest`` describe the search for the first server. If only some servers get a
     host, ``then`` describes the search for the first server without a host. ``has_dedicated`` tells
     whether the cloud has dedicated hosts. ``unread`` maps each ignored scheduler hint to the reason
-    why it was ignored. ``counted_fault`` is the text of ``fault`` with numbers of hosts added, for
-    administrators.
+    why it was ignored. ``counted_fault`` is ``fault`` for administrators: it also
+    says how many hosts each filter removed.
     """
 
     hosts: int
