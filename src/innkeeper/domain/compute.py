@@ -323,9 +323,9 @@ class Booted(msgspec.Struct, frozen=True):
     """The result of a boot request. Each server has a row, and either a host or a fault.
 
     If no host was found, ``refused`` has the reasons. ``refused_by`` is the filter that removed the
-    last host, or the plugin that failed. Two fields are for administrators. ``counted_fault``
-    is ``fault``, and also says how many hosts each filter removed. ``details`` has the error of a plugin that
-    failed.
+    last host, or the plugin that failed. Two fields are for administrators. ``counted_fault`` is
+    ``fault``, and also says how many hosts each filter removed. ``details`` has the error of a
+    plugin that failed.
     """
 
     batch_id: str
