@@ -161,7 +161,10 @@ class RequestSpec(msgspec.Struct, frozen=True):
 
     @property
     def unneeded_until_s(self) -> float:
-        """A preemptible server may use a host only if no lease needs the host before this time."""
+        """The earliest time at which a lease may need the host of a preemptible server.
+
+        If a lease needs a host before this time, no preemptible server is placed on the host.
+        """
         return self.now_s + (self.rules.preemptible_reach_s or 0.0)
 
 

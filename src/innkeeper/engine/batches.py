@@ -72,9 +72,10 @@ executed alone, in a savepoint."""
 class PendingCommand:
     """One waiting command, and the future that gets its answer.
 
-    ``outcome`` is the answer or the exception. If a boot may already be committed, ``look_ups`` is
-    above 0, and the boot is looked up first. The command has waited since ``entered_s`` (by
-    ``time.perf_counter``). With ``is_deferred``, no client waits for the commit.
+    ``outcome`` is the answer or the exception. If the command is a boot that may already be
+    committed, ``look_ups`` is above 0. Such a boot is looked up before it is executed. The command
+    has waited since ``entered_s`` (by ``time.perf_counter``). With ``is_deferred``, no client waits
+    for the commit.
     """
 
     command: Command[object]

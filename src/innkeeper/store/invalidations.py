@@ -46,9 +46,10 @@ class Listener:
     A listener keeps a connection in autocommit mode, so a poll takes one round trip instead of
     four.
 
-    Always true: after a lost connection, a listener returns none of its earlier numbers. The
-    database may have been restored, or may lack the last commits, so the counter may reach old
-    values again.
+    Always true: after a lost connection, :meth:`number` returns no value that it returned before
+    the loss. The database may have been restored, or may lack the last commits. Then the counter in
+    the database reaches some values for a second time. So the listener adds ``FAR`` to the counter
+    for each lost connection.
     """
 
     def __init__(self, store: Store, topic: str) -> None:

@@ -137,12 +137,13 @@ def decoded(answer: PodAnswer) -> dict[str, Json]:
 def is_gone(answer: PodAnswer) -> bool:
     """Return whether an answer says that a resource does not exist.
 
-    Raises :class:`PodSilent` for a 404 that is not from the API, such as that of a proxy.
+    Raises :class:`PodSilent` for a 404 that does not come from the API, but from a proxy, for
+    example.
     """
     if answer.status != HTTPStatus.NOT_FOUND:
         return False
     if "itemNotFound" not in decoded(answer):
-        raise PodSilent("a 404 that is not of the API", may_have_arrived=True)
+        raise PodSilent("a 404 that does not come from the API", may_have_arrived=True)
     return True
 
 

@@ -93,8 +93,8 @@ class TreeBooter:
     async def _delegate(self, boot: TreeBoot, wanted: list[int], progress: Progress) -> list[int]:
         """If only one child zone can have hosts, let this child build the servers, without a plan.
 
-        Return the places in the request that the quota allows. If other zones can have hosts, do
-        nothing.
+        If other zones can have hosts, do nothing. ``wanted`` has the positions of the servers in
+        the request. Return the positions of those servers that the quota allows.
         """
         request, parts, now = boot.request, self._parts, self._parts.clock()
         child = await self._tree.only_child(boot)

@@ -134,7 +134,11 @@ def _orders(calendar: Calendar, demands: Sequence[Demand]) -> list[list[Group]]:
 
 
 def _size(calendar: Calendar, demand: Demand) -> float:
-    """Return the smallest part of a host that a demand can take, relative to the largest host."""
+    """Return how much of one host a demand takes at least, as a fraction of the largest host.
+
+    Each resource class has its own fraction, and its own largest host. The largest fraction is
+    returned. With affinity, all units of the demand are on one host.
+    """
     amounts = (demand.unit_amounts or {}).items()
     most = {name: float(each.max()) for name, each in calendar.capacities.items()}
     unit = max((amount / max(most.get(name, 0.0), 1.0) for name, amount in amounts), default=0.0)

@@ -152,7 +152,9 @@ def _normalized_query(query: Expression) -> Expression:
         return (operator, *(_normalized_query(each) for each in arguments))
     are_facts = [expressions.is_variable(each) for each in arguments]
     if not any(are_facts):
-        raise expressions.InvalidQuery(f"a comparison names no property as {expressions.SIGIL}name")
+        raise expressions.InvalidQuery(
+            f"a comparison names no property; names of properties begin with {expressions.SIGIL}"
+        )
     if any(isinstance(each, str) and _UNSTORABLE.search(each) for each in arguments):
         raise expressions.InvalidQuery("a text has a NUL character or a lone surrogate")
     values = zip(arguments, are_facts, strict=True)

@@ -66,8 +66,9 @@ def compare(
 ) -> list[PodDifference]:
     """Return the differences between the routings of a kind and the resources in a pod.
 
-    ``told`` has the resources that the pod reports, by id. The caller must ask the pod before this
-    transaction reads the routings, because a routing is written before its resource is made. If a
+    ``told`` has the resources that the pod reports, by id. A routing is written before its resource
+    is made. So the caller must first ask the pod, and then begin ``tx``, which reads the routings.
+    In the other order, a resource that is made in between would seem to have no routing. If a
     routing was changed after ``settled_before``, its amounts are not compared.
     """
     known = routings.of_pod(tx, pod.id, kind)

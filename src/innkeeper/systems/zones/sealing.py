@@ -231,9 +231,11 @@ def _content_of(
 
 
 def are_entries_of(texts: Sequence[str], hops_left: int) -> bool:
-    """Return True if texts may be entries of a child whose request had this many hops left.
+    """Return True if each text has the form of an entry of a child zone's build plan.
 
-    This zone can seal such texts again, but cannot check their content.
+    ``hops_left`` is the number of hops that the request to the child had left. The more hops were
+    left, the longer an entry may be. Only the length and the characters of a text are checked. This
+    zone can seal the texts again, but cannot check their content.
     """
     bytes_max = HEAD_BYTES + BOX_BYTES + CONTENT_BYTES + LAYER_BYTES * max(hops_left, 0)
     chars_max = bytes_max * 4 // 3 + 1

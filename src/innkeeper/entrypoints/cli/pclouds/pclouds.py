@@ -107,7 +107,10 @@ class SetPcloud(PcloudsCommand):
         facts.add(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change the pcloud. Fields of the size policy without an option keep their values."""
+        """Change the pcloud.
+
+        If a field of the size policy is not among the options, the field keeps its value.
+        """
         present = pcloud(self.connection, parsed_args.pcloud)
         changes = facts.given(parsed_args, present.get("size_policy"))
         if parsed_args.name is not None:

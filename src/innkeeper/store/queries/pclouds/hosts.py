@@ -169,10 +169,11 @@ def remove(tx: Tx, host_id: int) -> None:
 
 
 def begin_billing(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Begin a billing period for each mapping of columns to values.
+    """Begin a billing period for each row.
 
-    If a host's previous period ended after the given start, the new period begins at that end. So
-    no time is billed twice, even if requests commit out of order or the clocks of processes differ.
+    A row has the values of the new period by column name. If the host's previous period ended after
+    the ``started_at`` of the row, the new period begins when the previous period ended. So no time
+    is billed twice, even if requests commit out of order or the clocks of processes differ.
     """
     if not rows:
         return

@@ -79,7 +79,10 @@ def without_consumer(tx: Tx, only: Only = None) -> Rows:
 
 
 def idle_consumers(tx: Tx, only: Only = None) -> Rows:
-    """Return consumers without allocations, which should have been deleted, as rows of (uuid,)."""
+    """Return the consumers that have no allocations, as rows of (uuid,).
+
+    Such a consumer is a fault: a consumer should be deleted with its last allocation.
+    """
     query = (
         sa.select(consumers.c.uuid)
         .outerjoin(allocations, allocations.c.consumer_id == consumers.c.uuid)

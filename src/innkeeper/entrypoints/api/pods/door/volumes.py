@@ -28,7 +28,10 @@ BRIEF = {
 
 
 def part_of(path: str) -> VolumePart | None:
-    """Return whether a path is about attachments or transfers. Returns ``None`` for other paths."""
+    """Return ``ATTACHMENT`` or ``TRANSFER``, whichever the path is about.
+
+    Returns ``None`` if the path is about neither.
+    """
     if path.startswith(ATTACHMENTS):
         return ATTACHMENT
     return TRANSFER if path.startswith(TRANSFERS) else None
