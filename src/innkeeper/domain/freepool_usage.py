@@ -3,8 +3,6 @@
 The freepool is the set of hosts that are kept for leases. Hours are added up per group: a project,
 a day or a host. Whole hosts and slots are counted separately. A slot is the part of a host that one
 server needs.
-
-Source: the design *New instance reservation*.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Types for leases, which reserve whole hosts or slots for servers for a window of time.
 
-Source: the design *New instance reservation*; ADR 0028 and ADR 0035.
+Source: ADR 0028 and ADR 0035.
 
 Leases, reservations and events are msgspec structs instead of dataclasses, because a list has
 thousands of them. Creating a struct takes a tenth of the time.

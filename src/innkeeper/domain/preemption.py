@@ -1,6 +1,6 @@
 """Types for preemptible servers, which use hosts of the freepool until a lease needs the hosts.
 
-Source: the design *New instance reservation*; ADR 0036.
+Source: ADR 0036.
 """
 
 from __future__ import annotations
