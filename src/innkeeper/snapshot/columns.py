@@ -321,11 +321,8 @@ class HostTable(AmountTable):
 
     def lent(self, name: str, amount: int, rows: Rows) -> Mask | None:
         """Return per row whether a pool can lend ``amount``, or None if no pool lends the class."""
-        able = self.pools.able(name, amount)
-        if able is None:
-            return None
-        given: Mask = able[self.membership_codes[rows]] & self.borrows(name, rows)
-        return given
+        able = self.pools.able(name, amount, self.membership_codes[rows])
+        return None if able is None else able & self.borrows(name, rows)
 
     def served_by(self, pools: Collection[int]) -> Mask:
         """Return for each host whether at least one of these pools serves it."""

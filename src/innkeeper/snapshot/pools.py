@@ -185,10 +185,10 @@ class PoolTable(AmountTable):
 
     # -- amounts ---------------------------------------------------------------------------
 
-    def able(self, name: str, amount: int) -> Mask | None:
-        """Return for each code whether a pool can lend ``amount``.
+    def able(self, name: str, amount: int, codes: Codes | None = None) -> Mask | None:
+        """Return for each code whether a pool can lend ``amount``, or None if no pool lends it.
 
-        Return None if no pool lends the class.
+        With ``codes``, the result has one element for each of these codes.
         """
         lenders = self.lenders(name)
         if lenders is None:
@@ -199,7 +199,7 @@ class PoolTable(AmountTable):
             fits &= given
         by_group: Mask = np.zeros(len(lenders.groups), dtype=np.bool_)
         by_group[1:] = np.logical_or.reduceat(fits, lenders.starts)
-        able: Mask = by_group[lenders.of]
+        able: Mask = by_group[lenders.of if codes is None else lenders.of[codes]]
         return able
 
     def most(self, name: str) -> Amount | None:

@@ -45,8 +45,11 @@ def admits(hosts: HostTable, spec: RequestSpec, index: int) -> bool:
     lacking = {name for name in amounts if not hosts.has_left(row, {name: amounts[name]})}
     if len(lacking) == len(amounts) or not lacking <= hosts.free.keys():
         return False
-    lent = (hosts.lent(name, amounts[name], slice(index, index + 1)) for name in lacking)
-    return all(each is not None and bool(each[0]) for each in lent)
+    code, at = int(hosts.membership_codes[index]), slice(index, index + 1)
+    return all(
+        hosts.pools.best(name, amounts[name], code) and hosts.borrows(name, at)[0]
+        for name in lacking
+    )
 
 
 def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
