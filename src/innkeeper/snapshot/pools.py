@@ -235,7 +235,9 @@ class PoolTable(AmountTable):
         Of the pools that can lend this amount, these are the pools with the most free capacity.
         """
         lenders = self.lenders(name)
-        group = () if lenders is None else lenders.groups[lenders.of[code]]
+        if lenders is None:
+            return ()
+        group = lenders.groups[lenders.of[code]]
         given = self.gives(name, amount, slice(None))
         able = [
             row for row in group if self.free[name][row] >= amount and (given is None or given[row])
