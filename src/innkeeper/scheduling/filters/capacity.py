@@ -47,8 +47,9 @@ def admits(hosts: HostTable, spec: RequestSpec, index: int) -> bool:
         return False
     code, at = int(hosts.membership_codes[index]), slice(index, index + 1)
     return all(
-        hosts.pools.best(name, amounts[name], code) and hosts.borrows(name, at)[0]
-        for name in lacking
+        hosts.pools.best(name, amount, code) and hosts.borrows(name, at)[0]
+        for name, amount in amounts.items()
+        if name in lacking
     )
 
 
