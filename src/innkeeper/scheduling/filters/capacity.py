@@ -45,12 +45,12 @@ def admits(hosts: HostTable, spec: RequestSpec, index: int) -> bool:
     lacking = {name for name in amounts if not hosts.has_left(row, {name: amounts[name]})}
     if len(lacking) == len(amounts) or not lacking <= hosts.free.keys():
         return False
+    return all(_can_borrow(hosts, name, amounts[name], index) for name in lacking)
+
+
+def _can_borrow(hosts: HostTable, name: str, amount: int, index: int) -> bool:
     code, at = int(hosts.membership_codes[index]), slice(index, index + 1)
-    return all(
-        hosts.pools.best(name, amount, code) and hosts.borrows(name, at)[0]
-        for name, amount in amounts.items()
-        if name in lacking
-    )
+    return bool(hosts.pools.best(name, amount, code)) and bool(hosts.borrows(name, at)[0])
 
 
 def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
