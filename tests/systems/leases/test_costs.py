@@ -103,9 +103,9 @@ def test_the_holds_of_a_host_are_found_by_the_host(operator: LeaseOperator) -> N
         lambda tx: host_reservations.of_hosts(tx, [1]),
         lambda tx: host_reservations.latest_end(tx, 1),
         lambda tx: host_reservations.parameters(tx, 1),
-        lambda tx: lease_rows.held_by(tx, [1]),
     )
     for look in looks:
         steps = operator.cloud.read(partial(steps_of, look=look))
+        assert steps, "the look has a query"
         # An index of leases that have not ended would read nearly all leases.
         assert [each for each in steps if "ended_at=" in each or each.startswith("SCAN")] == []

@@ -7,20 +7,19 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from innkeeper.domain.leases import ReservationState
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
+from innkeeper.store.queries.leases.holds import IS_PRESENT
 from innkeeper.store.tables.compute import agents, hosts
 from innkeeper.store.tables.leases import freepool_hosts, holds, leases, reservations
 from innkeeper.store.tables.placement import allocations, resource_classes, resource_providers
 from innkeeper.store.transactions import Tx
 
-_OPEN = reservations.c.state.in_((ReservationState.PENDING, ReservationState.ACTIVE))
 _FLAGGED = (
     sa.select(leases.c.id, leases.c.uuid)
     .select_from(reservations)
     .join(leases, leases.c.id == reservations.c.lease_id)
-    .where(leases.c.ended_at.is_(None), _OPEN)
+    .where(IS_PRESENT)
 )
 # Two queries, so that each can use an index. The comparison with true is not IS TRUE, because some
 # databases use no index for IS TRUE.
@@ -58,7 +57,7 @@ def holders(
         .select_from(holds)
         .join(reservations, reservations.c.id == holds.c.reservation_id)
         .join(leases, leases.c.id == reservations.c.lease_id)
-        .where(holds.c.host_id.in_(IDS), leases.c.ended_at.is_(None), _OPEN)
+        .where(holds.c.host_id.in_(IDS), IS_PRESENT)
         .where(leases.c.end_at > now)
         .order_by(leases.c.start_at, leases.c.id)
     )

@@ -16,10 +16,13 @@ from innkeeper.store.tables.compute import hosts
 from innkeeper.store.tables.leases import holds, leases, reservations
 from innkeeper.store.transactions import Tx
 
+IS_PRESENT = leases.c.ended_at.is_(None) & reservations.c.state.in_(
+    (ReservationState.PENDING, ReservationState.ACTIVE)
+)
+"""The condition that a reservation was not removed, and that its lease is not over. Other holds do
+not count, even if their hosts are not empty yet."""
 _HOLDS = sa.select(*records.columns(holds, Hold)).order_by(holds.c.host_id)
 _OF_RESERVATIONS = _HOLDS.where(holds.c.reservation_id.in_(IDS))
-# Holds of leases that are over and of removed reservations do not count, even if their hosts are
-# not empty yet.
 _WINDOWS = (
     sa.select(
         hosts.c.provider_id,
@@ -34,7 +37,7 @@ _WINDOWS = (
     .join(hosts, hosts.c.id == holds.c.host_id)
     .join(reservations, reservations.c.id == holds.c.reservation_id)
     .join(leases, leases.c.id == reservations.c.lease_id)
-    .where(leases.c.ended_at.is_(None), reservations.c.state != ReservationState.ENDING)
+    .where(IS_PRESENT)
     .order_by(holds.c.host_id, leases.c.start_at, holds.c.reservation_id)
 )
 _WINDOWS_OF = _WINDOWS.where(hosts.c.provider_id.in_(IDS))
@@ -89,7 +92,7 @@ def is_held(tx: Tx, host_id: int, after: datetime | None = None) -> bool:
         sa.select(holds.c.host_id)
         .join(reservations, reservations.c.id == holds.c.reservation_id)
         .join(leases, leases.c.id == reservations.c.lease_id)
-        .where(holds.c.host_id == host_id, leases.c.ended_at.is_(None))
+        .where(holds.c.host_id == host_id, IS_PRESENT)
     )
     if after is not None:
         query = query.where(leases.c.end_at > after)

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
+from innkeeper.store.queries.leases.holds import IS_PRESENT
 from innkeeper.store.tables.leases import freepool_hosts, holds, leases, reservations
 from innkeeper.store.transactions import Tx
 
@@ -110,7 +111,7 @@ def _of_live(query: sa.Select[*tuple[Any, ...]], host_id: int) -> sa.Select[*tup
         query.select_from(holds)
         .join(reservations, reservations.c.id == holds.c.reservation_id)
         .join(leases, leases.c.id == reservations.c.lease_id)
-        .where(holds.c.host_id == host_id, leases.c.ended_at.is_(None))
+        .where(holds.c.host_id == host_id, IS_PRESENT)
     )
 
 

@@ -24,7 +24,7 @@ from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.queries.leases import lease_searches
-from innkeeper.store.tables.leases import holds, lease_events, lease_projects, leases, reservations
+from innkeeper.store.tables.leases import lease_events, lease_projects, leases, reservations
 from innkeeper.store.transactions import Tx
 
 _LEASES = sa.select(*records.columns(leases, Lease, but=("reservations", "events", "shared_with")))
@@ -225,18 +225,6 @@ def remove(tx: Tx, row: int) -> None:
 def remove_reservation(tx: Tx, row: int) -> None:
     """Delete a reservation, which must have no holds."""
     tx.execute(reservations.delete().where(reservations.c.id == row))
-
-
-def held_by(tx: Tx, host_ids: Collection[int]) -> list[Lease]:
-    """Return the leases that are not over and hold any of these hosts."""
-    query = (
-        sa.select(reservations.c.lease_id)
-        .join(holds, holds.c.reservation_id == reservations.c.id)
-        .join(leases, leases.c.id == reservations.c.lease_id)
-        .where(holds.c.host_id.in_(IDS), leases.c.ended_at.is_(None))
-        .distinct()
-    )
-    return by_ids_of(tx, {lease for (lease,) in by_ids.rows(tx, query, host_ids)})
 
 
 # -- events

@@ -11,11 +11,12 @@ import sqlalchemy as sa
 from innkeeper.domain.compute import Status, Task
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.leases import LeaseEventKind, LeaseEventState, ReservationState
+from innkeeper.domain.leases import LeaseEventKind, LeaseEventState
 from innkeeper.domain.moves import OPEN, MigrationStatus
 from innkeeper.domain.preemption import EXTRA_SPEC, Preemption, ThreatenedServer, is_preemptible
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
+from innkeeper.store.queries.leases.holds import IS_PRESENT
 from innkeeper.store.tables.compute import agents, hosts, migrations, servers
 from innkeeper.store.tables.leases import (
     freepool_hosts,
@@ -38,8 +39,7 @@ _NEEDED = (
     .where(lease_events.c.state.in_([LeaseEventState.WAITING, LeaseEventState.BEGUN]))
     .where(lease_events.c.due_at <= sa.bindparam("until"))
     .where(lease_events.c.kind == LeaseEventKind.START)
-    .where(leases.c.ended_at.is_(None))
-    .where(reservations.c.state.in_([ReservationState.PENDING, ReservationState.ACTIVE]))
+    .where(IS_PRESENT)
     .where(holds.c.is_active.is_(sa.false()))
     .group_by(holds.c.host_id)
 )
@@ -163,7 +163,7 @@ def taken_hosts(tx: Tx) -> set[str]:
         .join(holds, holds.c.host_id == hosts.c.id)
         .join(reservations, reservations.c.id == holds.c.reservation_id)
         .join(leases, leases.c.id == reservations.c.lease_id)
-        .where(holds.c.is_active.is_(sa.true()), leases.c.ended_at.is_(None))
+        .where(holds.c.is_active.is_(sa.true()), IS_PRESENT)
     )
     return set(tx.execute(query).scalars())
 

@@ -8,7 +8,8 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from innkeeper.domain.lease_limits import ReservedUnits
-from innkeeper.domain.leases import ReservationState, Window
+from innkeeper.domain.leases import Window
+from innkeeper.store.queries.leases.holds import IS_PRESENT
 from innkeeper.store.tables.leases import holds, lease_quotas, leases, reservations
 from innkeeper.store.transactions import Tx
 
@@ -24,8 +25,7 @@ _RESERVED = (
     sa.select(leases.c.id, leases.c.start_at, leases.c.end_at, _UNITS, reservations.c.unit_amounts)
     .select_from(reservations)
     .join(leases, leases.c.id == reservations.c.lease_id)
-    .where(leases.c.ended_at.is_(None))
-    .where(reservations.c.state.in_([ReservationState.PENDING, ReservationState.ACTIVE]))
+    .where(IS_PRESENT)
     .order_by(reservations.c.id)
 )
 
