@@ -31,7 +31,7 @@ from innkeeper.scheduling.pipeline import (
     add_up,
     numbers,
 )
-from innkeeper.snapshot.amounts import Indexes, Mask, Rows
+from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 Codes = npt.NDArray[np.uint8]
@@ -45,8 +45,6 @@ SHAPES_MAX = 32
 megabyte of memory for 100,000 hosts."""
 ALONE_MAX = 2
 """The maximum number of edited rows that are evaluated one by one. For more, arrays are faster."""
-SERVED_MAX = 64
-"""If a changed pool serves up to this many hosts, all of them are evaluated again at once."""
 
 
 class Memory:
@@ -73,7 +71,7 @@ class Memory:
     weights: Weights
     removed_by: Codes
     counts: list[int]
-    _able: list[bytes | None] | None
+    _able: list[bytes | None]
     weighers: tuple[Active, ...]
 
     @property
@@ -108,15 +106,8 @@ class Memory:
         rows = set(hosts.edits[self._place :])
         self._place = len(hosts.edits)
         if self._pool_place < len(hosts.pools.edits):
-            served = _rows_served(hosts, set(hosts.pools.edits[self._pool_place :]))
-            self._pool_place = len(hosts.pools.edits)
-            if served.shape[0] > SERVED_MAX:
-                self._look_at_borrowers(rows, served, spec)
-                return
-            rows.update(served.tolist())
-            # It is compared only when a changed pool serves many hosts.
-            self._able = None
-        if len(rows) <= ALONE_MAX:
+            self._look_at_borrowers(rows, spec)
+        elif len(rows) <= ALONE_MAX:
             for index in rows:
                 self._look_at(index, spec)
         else:
@@ -124,15 +115,17 @@ class Memory:
             self._judge_again(at, spec)
             self._weigh_again(at, spec)
 
-    def _look_at_borrowers(self, rows: Collection[int], served: Indexes, spec: RequestSpec) -> None:
+    def _look_at_borrowers(self, rows: Collection[int], spec: RequestSpec) -> None:
         """Evaluate these rows, and all hosts that a changed pool serves.
 
         A changed pool affects the weights of the hosts that it serves, but seldom the results of
         filters. Filters are therefore applied to these hosts only if necessary.
         """
+        hosts = self._hosts
+        edited = set(hosts.pools.edits[self._pool_place :])
+        self._pool_place = len(hosts.pools.edits)
+        concerned = hosts.served_by(edited)
         at = np.fromiter(rows, dtype=np.intp, count=len(rows))
-        concerned: Mask = np.zeros(self._hosts.row_count, dtype=np.bool_)
-        concerned[served] = True
         concerned[at] = True
         affected = ALL_ROWS if concerned.all() else concerned.nonzero()[0]
         able = self._able_now(spec)
@@ -257,16 +250,6 @@ class Memory:
     def _count(self) -> None:
         found = np.bincount(self.removed_by, minlength=LEFT + 1).tolist()
         self.counts = [*found[: len(self.pipeline.steady_filters)], found[LEFT]]
-
-
-def _rows_served(hosts: HostTable, pools: Collection[int]) -> Indexes:
-    """Return the rows of the hosts that at least one of these pools serves."""
-    codes = hosts.pools.served_by(pools).nonzero()[0]
-    if codes.shape[0] == 1:
-        # One comparison takes much less time than reading the mask for each host.
-        served: Mask = hosts.membership_codes == codes[0]
-        return served.nonzero()[0]
-    return hosts.served_by(pools).nonzero()[0]
 
 
 def _there(each: Filter, mask: Mask | None) -> Mask:

@@ -321,12 +321,15 @@ class HostTable(AmountTable):
 
     def lent(self, name: str, amount: int, rows: Rows) -> Mask | None:
         """Return per row whether a pool can lend ``amount``, or None if no pool lends the class."""
-        able = self.pools.able(name, amount, self.membership_codes[rows])
-        return None if able is None else able & self.borrows(name, rows)
+        able = self.pools.able(name, amount)
+        if able is None:
+            return None
+        given: Mask = able[self.membership_codes[rows]] & self.borrows(name, rows)
+        return given
 
     def served_by(self, pools: Collection[int]) -> Mask:
         """Return for each host whether at least one of these pools serves it."""
-        served: Mask = self.pools.served_by(pools).take(self.membership_codes)
+        served: Mask = self.pools.served_by(pools)[self.membership_codes]
         return served
 
     def left(self, name: str, rows: Rows) -> Amount:

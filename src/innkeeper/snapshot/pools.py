@@ -185,21 +185,18 @@ class PoolTable(AmountTable):
 
     # -- amounts ---------------------------------------------------------------------------
 
-    def able(self, name: str, amount: int, codes: Codes | None = None) -> Mask | None:
-        """Return for each code whether a pool can lend ``amount``, or None if no pool lends it.
-
-        With ``codes``, the result has one element for each of these codes.
-        """
+    def able(self, name: str, amount: int) -> Mask | None:
+        """Return for each code whether a pool can lend ``amount``, or None if no pool lends it."""
         lenders = self.lenders(name)
         if lenders is None:
             return None
-        fits: Mask = self.free[name][lenders.rows] >= amount
-        given = self.gives(name, amount, lenders.rows)
+        fits: Mask = self.free[name] >= amount
+        given = self.gives(name, amount, slice(None))
         if given is not None:
             fits &= given
         by_group: Mask = np.zeros(len(lenders.groups), dtype=np.bool_)
-        by_group[1:] = np.logical_or.reduceat(fits, lenders.starts)
-        able: Mask = by_group[lenders.of if codes is None else lenders.of[codes]]
+        by_group[1:] = np.logical_or.reduceat(fits[lenders.rows], lenders.starts)
+        able: Mask = by_group[lenders.of]
         return able
 
     def most(self, name: str) -> Amount | None:
@@ -235,9 +232,7 @@ class PoolTable(AmountTable):
         Of the pools that can lend this amount, these are the pools with the most free capacity.
         """
         lenders = self.lenders(name)
-        if lenders is None:
-            return ()
-        group = lenders.groups[lenders.of[code]]
+        group = () if lenders is None else lenders.groups[lenders.of[code]]
         given = self.gives(name, amount, slice(None))
         able = [
             row for row in group if self.free[name][row] >= amount and (given is None or given[row])

@@ -9,7 +9,6 @@ SQLAlchemy's.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter, itemgetter
@@ -141,30 +140,12 @@ class PreparedForIds:
         """Return all rows for these ids."""
         found: list[Any] = []
         for part in by_ids.parts(ids):
-            found += self._reading.fetched(tx, self._execute(tx, part))
+            count = 1 << (len(part) - 1).bit_length()
+            filled = part + part[-1:] * (count - len(part))
+            text, names = self._text(tx.dialect, count)
+            values = filled if names is None else dict(zip(names, filled, strict=True))
+            found += self._reading.fetched(tx, driver.execute(tx, text, values))
         return found
-
-    def grouped(
-        self, tx: Tx, ids: Iterable[Any], make: Callable[..., T]
-    ) -> Mapping[Any, Sequence[T]]:
-        """Return a record for each row, grouped by the first column of the query.
-
-        ``make`` gets the other columns of a row.
-        """
-        found: defaultdict[Any, list[T]] = defaultdict(list)
-        for part in by_ids.parts(ids):
-            if columns := self._reading.columns(tx, self._execute(tx, part)):
-                keys, *facts = columns
-                for key, record in zip(keys, map(make, *facts), strict=True):
-                    found[key].append(record)
-        return found
-
-    def _execute(self, tx: Tx, part: list[Any]) -> DBAPICursor:
-        count = 1 << (len(part) - 1).bit_length()
-        filled = part + part[-1:] * (count - len(part))
-        text, names = self._text(tx.dialect, count)
-        values = filled if names is None else dict(zip(names, filled, strict=True))
-        return driver.execute(tx, text, values)
 
     def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str] | None]:
         """Return the statement's text, and the names of its parameters.
@@ -193,32 +174,23 @@ class _Reading:
     def fetched(self, tx: Tx, cursor: DBAPICursor) -> list[Any]:
         """Return all rows that the cursor found."""
         rows: list[Any] = list(cursor.fetchall())
-        if len(rows) <= FEW:
-            return _one_by_one(self._found(tx, cursor), rows) if rows else rows
-        return list(zip(*self._columns(tx, cursor, rows), strict=True))
-
-    def columns(self, tx: Tx, cursor: DBAPICursor) -> list[Iterable[Any]]:
-        """Return the columns of all rows that the cursor found. Without rows, the list is empty."""
-        rows: list[Any] = list(cursor.fetchall())
-        return self._columns(tx, cursor, rows) if rows else []
-
-    def _columns(self, tx: Tx, cursor: DBAPICursor, rows: list[Any]) -> list[Iterable[Any]]:
-        columns: list[Iterable[Any]] = list(zip(*rows, strict=True))
-        for convert, places in self._found(tx, cursor):
-            for i in places:
-                # No cache by identity here: equal values that the driver read are different
-                # objects.
-                columns[i] = map(convert, columns[i])
-        return columns
-
-    def _found(self, tx: Tx, cursor: DBAPICursor) -> Conversions:
+        if not rows:
+            return rows
         # Conversions also depend on the driver's type codes.
         codes = tuple([column[1] for column in cursor.description])
         key = (tx.dialect.dialect_description, codes)
         conversions = self._known.get(key)
         if conversions is None:
             conversions = self._known[key] = self._conversions(tx.dialect, codes)
-        return conversions
+        if len(rows) <= FEW:
+            return _one_by_one(conversions, rows)
+        columns: list[Any] = list(zip(*rows, strict=True))
+        for convert, places in conversions:
+            for i in places:
+                # No cache by identity here: equal values that the driver read are different
+                # objects.
+                columns[i] = map(convert, columns[i])
+        return list(zip(*columns, strict=True))
 
     def _conversions(self, dialect: sa.Dialect, codes: tuple[Any, ...]) -> Conversions:
         return _conversions(

@@ -15,7 +15,6 @@ import msgspec
 
 from innkeeper.domain import errors
 
-_ENCODER = msgspec.json.Encoder()
 UNKNOWN_PATH = "The resource could not be found."
 """The message for unknown paths."""
 
@@ -126,9 +125,4 @@ def fault_of(
 
 def encode(body: Any) -> bytes:
     """Encode a body of plain values as JSON."""
-    return _ENCODER.encode(body)
-
-
-def encode_into(text: bytearray, body: Any) -> None:
-    """Append a body of plain values as JSON."""
-    _ENCODER.encode_into(body, text, -1)
+    return msgspec.json.encode(body)

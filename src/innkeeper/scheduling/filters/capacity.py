@@ -39,18 +39,10 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 def admits(hosts: HostTable, spec: RequestSpec, index: int) -> bool:
     """Return the result of :func:`mask` for one host."""
-    row, amounts = HostIndex(index), spec.amounts
-    if hosts.has_left(row, amounts):
-        return True
-    lacking = {name for name in amounts if not hosts.has_left(row, {name: amounts[name]})}
-    if len(lacking) == len(amounts) or not lacking <= hosts.free.keys():
-        return False
-    return all(_can_borrow(hosts, name, amounts[name], index) for name in lacking)
-
-
-def _can_borrow(hosts: HostTable, name: str, amount: int, index: int) -> bool:
-    code, at = int(hosts.membership_codes[index]), slice(index, index + 1)
-    return bool(hosts.pools.best(name, amount, code)) and bool(hosts.borrows(name, at)[0])
+    if hosts.pools.row_count:
+        result = mask(hosts, spec, slice(index, index + 1))
+        return result is None or bool(result[0])
+    return hosts.has_left(HostIndex(index), spec.amounts)
 
 
 def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:

@@ -98,14 +98,7 @@ def json_of(leases: Sequence[Lease], show: Callable[[Lease], Any]) -> bytes:
 
     Each lease is encoded in its own call, because all other threads wait while the encoder runs.
     """
-    text = bytearray(b'{"leases":[')
-    for each in leases:
-        faults.encode_into(text, show(each))
-        text += b","
-    if leases:
-        text.pop()
-    text += b"]}"
-    return bytes(text)
+    return b'{"leases":[%b]}' % b",".join(faults.encode(show(each)) for each in leases)
 
 
 async def show(call: Call) -> Answer:

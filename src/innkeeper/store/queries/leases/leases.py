@@ -79,9 +79,15 @@ _IS_ANY_DUE = (
 def _complete(tx: Tx, rows: Sequence[Any]) -> list[Lease]:
     """Build leases from their rows. Three queries read the reservations, events and projects."""
     found = {row[0]: row for row in rows}
-    parts = _RESERVATIONS.grouped(tx, found, Reservation)
-    events = _EVENTS.grouped(tx, found, LeaseEvent)
-    projects = _SHARED.grouped(tx, found, str)
+    parts: dict[int, list[Reservation]] = {}
+    for lease, *facts in _RESERVATIONS.rows(tx, found):
+        parts.setdefault(lease, []).append(Reservation(*facts))
+    events: dict[int, list[LeaseEvent]] = {}
+    for lease, *facts in _EVENTS.rows(tx, found):
+        events.setdefault(lease, []).append(LeaseEvent(*facts))
+    projects: dict[int, list[str]] = {}
+    for lease, project_id in _SHARED.rows(tx, found):
+        projects.setdefault(lease, []).append(project_id)
     completed: list[Lease] = []
     for lease, row in found.items():
         more = (parts.get(lease, ()), events.get(lease, ()), projects.get(lease, ()))
