@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-import alembic.command
 import os_resource_classes
 import os_traits
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
+from alembic.script import Script, ScriptDirectory
 
 from innkeeper.domain.errors import Conflict
 from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
+from innkeeper.store.migrations import running
 from innkeeper.store.tables import compute, identity, ordering, placement
 from innkeeper.store.tables.metadata import METADATA
 from innkeeper.store.transactions import Store
@@ -53,7 +53,7 @@ def test_a_second_upgrade_changes_nothing(empty: Store) -> None:
 def test_downgrade_to_an_empty_schema_and_upgrade_again(empty: Store) -> None:
     schema.upgrade(empty, NOW)
     with empty.write() as tx:
-        alembic.command.downgrade(schema.config(tx), "base")
+        running.downgrade(tx, "base")
         assert set(sa.inspect(tx).get_table_names()) == {"alembic_version"}
     assert schema.upgrade(empty, NOW)
 
@@ -107,20 +107,29 @@ def test_an_upgrade_stores_the_strictest_compatibility(empty: Store) -> None:
 
 
 def test_every_newer_step_names_its_compatibility() -> None:
-    scripts = ScriptDirectory.from_config(schema.config()).walk_revisions()
-    silent = [
-        each.revision
-        for each in scripts
-        if each.revision > "0006" and not hasattr(each.module, "compatible_since")
+    assert [each.revision for each in alembics_steps() if each.revision > "0006"] == [
+        each.revision for each in alembics_steps() if hasattr(each.module, "compatible_since")
     ]
-    assert silent == []
+
+
+def test_steps_are_those_that_alembic_runs() -> None:
+    assert schema.steps() == tuple(
+        schema.SchemaStep(
+            each.revision, each.doc, getattr(each.module, "compatible_since", each.revision)
+        )
+        for each in alembics_steps()
+    )
+
+
+def alembics_steps() -> list[Script]:
+    return list(reversed(list(ScriptDirectory.from_config(running.config()).walk_revisions())))
 
 
 def test_an_older_schema_is_not_usable_before_the_upgrade(empty: Store) -> None:
     with empty.read() as tx:
         assert not schema.is_usable(tx)
     with empty.write() as tx:
-        alembic.command.upgrade(schema.config(tx), "0005")
+        running.upgrade(tx, "0005")
     with empty.read() as tx:
         assert not schema.is_usable(tx)
         missing = schema.steps_from(schema.revision(tx))

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import alembic.command
 import pytest
 import sqlalchemy as sa
 
@@ -23,6 +22,7 @@ from innkeeper.engine.maintenance import audit
 from innkeeper.entrypoints.maintenance import upgrading
 from innkeeper.store import schema
 from innkeeper.store.backends import catalogue
+from innkeeper.store.migrations import running
 from innkeeper.store.queries.compute import orders
 from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.transactions import Store, Tx
@@ -53,7 +53,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     with store.write() as tx:
         store.backend.begin_upgrade(tx)
         store.backend.prepare(tx, is_empty=True)
-        alembic.command.upgrade(schema.config(tx), REVISION)
+        running.upgrade(tx, REVISION)
         store.backend.end_upgrade(tx)
     with store.write() as tx:
         fill(tx)

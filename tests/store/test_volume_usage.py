@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import alembic.command
 import pytest
 import sqlalchemy as sa
 
@@ -14,6 +13,7 @@ from innkeeper.engine.database import Database
 from innkeeper.engine.maintenance import audit
 from innkeeper.store import schema
 from innkeeper.store.backends import catalogue
+from innkeeper.store.migrations import running
 from innkeeper.store.queries.volumes import quota_usages
 from innkeeper.store.transactions import Store, Tx
 from tests.support.clouds import NOW, Numbers
@@ -61,7 +61,7 @@ def test_an_upgrade_counts_the_volumes_of_each_project_and_type(kind: str, tmp_p
     with store.write() as tx:
         store.backend.begin_upgrade(tx)
         store.backend.prepare(tx, is_empty=True)
-        alembic.command.upgrade(schema.config(tx), BEFORE)
+        running.upgrade(tx, BEFORE)
         store.backend.end_upgrade(tx)
     with store.write() as tx:
         fill(tx)

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import alembic.command
 import pytest
 import sqlalchemy as sa
 
@@ -17,6 +16,7 @@ from innkeeper.domain.orders import OrderKind, OrderStatus
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store import schema
+from innkeeper.store.migrations import running
 from innkeeper.store.queries.compute import agents, dedications, servers
 from innkeeper.store.queries.pclouds import host_flavors as host_flavor_rows
 from innkeeper.store.queries.pclouds import pclouds
@@ -156,7 +156,7 @@ def test_a_migration_replaces_json_null(furnished: Store) -> None:
     size = SizePolicy(0, 1, "gold")
     with furnished.write() as tx:
         kept = pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "p", "size": None}, CONTEXT)
-        alembic.command.downgrade(schema.config(tx), "0011")
+        running.downgrade(tx, "0011")
         write_json_null(tx)
         pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "q"}, CONTEXT)
         pclouds.change(tx, kept.id, {"size": size}, NOW)

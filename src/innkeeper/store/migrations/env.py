@@ -1,4 +1,4 @@
-"""Runs migrations on the connection that ``store.schema`` passes."""
+"""Runs migrations on the connection that ``running`` passes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,12 @@ _HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=
 because OpenStack's command-line clients log in for each command. Concurrent logins must also fit
 into the memory of a small machine."""
 
-_NOBODYS_HASH = _HASHER.hash("nobody")
+_NOBODYS_HASH = (
+    f"$argon2id$v=19$m={_HASHER.memory_cost},t={_HASHER.time_cost},p={_HASHER.parallelism}"
+    f"${'A' * 22}${'A' * 43}"
+)
+"""A hash of zeros, with a salt of zeros. It is written and not computed, because each start of a
+program would wait for the computation."""
 
 
 def hash_of(password: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from oslo_policy import _checks
 
 from innkeeper.domain.identity import RequestContext
 from innkeeper.entrypoints.api.policy import OsloPolicy
@@ -49,6 +50,16 @@ def test_an_unknown_rule_is_never_allowed(tmp_path: Path, name: str) -> None:
 
 def test_a_check_may_reject_every_caller(tmp_path: Path) -> None:
     assert not policy(tmp_path, '"room:open": "!"\n').allows("room:open", SOMEBODY, {})
+
+
+def test_checks_over_http_work_only_in_overrides(tmp_path: Path) -> None:
+    """The library's plugins are searched for only if an operator may use them."""
+    OsloPolicy(RULES, None)
+    assert _checks.get_extensions() == {}
+    policy(tmp_path, "one: http://127.0.0.1:9/check")
+    assert {"http", "https"} <= _checks.get_extensions().keys()
+    OsloPolicy(RULES, None)
+    assert _checks.get_extensions() == {}
 
 
 def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
