@@ -11,7 +11,7 @@ import pytest
 from innkeeper.domain.compute import Server, Status, Task
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.listing import ServerSelection, TagCondition, parse_pattern
-from innkeeper.store.queries.compute import quota_usages, servers
+from innkeeper.store.queries.compute import quota_usages, servers, tree_pages
 from innkeeper.store.tables import compute as compute_tables
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.servers import servers as server_rules
@@ -223,6 +223,21 @@ def test_many_servers_are_found_by_their_ids(store: Store) -> None:
         deleted = steps_of(tx, lambda tx: servers.mark_deleted(tx, ids, NOON))
     (found,) = {*looked, *built, *deleted}
     assert found.endswith("(uuid=?)")
+
+
+@pytest.mark.parametrize("names", [("host",), ("batch_id",), ("batch_id", "project_id")])
+def test_the_servers_of_a_host_or_request_are_found_before_they_are_sorted(
+    store: Store, names: tuple[str, ...]
+) -> None:
+    """SQLite must not read the servers of all hosts, or of the whole project, in order."""
+    if store.backend.name != "sqlite":
+        return
+    selection = ServerSelection(limit=3, exact=dict.fromkeys(names, ("x",)))
+    with store.read() as tx:
+        here = steps_of(tx, lambda tx: servers.page(tx, selection, None))
+        in_tree = steps_of(tx, lambda tx: tree_pages.page_in_tree(tx, selection, None))
+    assert f"({names[0]}=?" in here[0]
+    assert f"({names[0]}=?" in in_tree[0]
 
 
 def test_the_default_page_is_found_by_an_index(store: Store) -> None:

@@ -35,6 +35,8 @@ TAGS = [each.name for each in fields(Server)].index("tags")
 ESCAPE = "\\"
 EARLIEST = "0001-01-01 00:00:00.000000"
 """The value that replaces a missing timestamp for sorting."""
+FEW = frozenset({"host", "batch_id"})
+"""Columns whose values belong to few servers each."""
 
 IS_NOT_DELETED = sa.func.coalesce(servers.c.deleted_at, sa.null()).is_(None)
 """The condition that a server is not deleted, for statements with many ids. The function call keeps
@@ -243,7 +245,7 @@ def page(tx: Tx, selection: ServerSelection, marker: Server | None) -> list[Serv
 
 def statement(tx: Tx, selection: ServerSelection, marker: Server | None) -> sa.Select[Any]:
     """Return the query for one page. If there is a marker, first query the marker's sort key."""
-    order = [SortKey(sortable(name), falls) for name, falls in selection.sort]
+    order = [SortKey(sort_column(selection, name), falls) for name, falls in selection.sort]
     order.append(SortKey(servers.c.id, order[-1].is_descending if order else True))
     query = ROWS.where(*conditions(selection))
     if marker is not None:
@@ -251,7 +253,18 @@ def statement(tx: Tx, selection: ServerSelection, marker: Server | None) -> sa.S
     return ordered(query, order).limit(selection.limit)
 
 
-def sortable(name: str) -> sa.ColumnElement[Any]:
+def sort_column(selection: ServerSelection, name: str) -> sa.ColumnElement[Any]:
+    """Return the expression by which a list is sorted.
+
+    The servers of one host or of one request are few, so they are found first and then sorted. The
+    function call hides the column from the planner of SQLite. Otherwise, SQLite would read the
+    servers of all hosts in the order of an index, until it has found enough of these servers.
+    """
+    column = _sortable(name)
+    return column if FEW.isdisjoint(selection.exact) else sa.func.coalesce(column, column)
+
+
+def _sortable(name: str) -> sa.ColumnElement[Any]:
     column: sa.ColumnElement[Any] = servers.c[name]
     if isinstance(column.type, sa.Boolean):
         # Some databases cannot sort booleans.

@@ -47,7 +47,9 @@ def tree_key_of(tx: Tx, selection: ServerSelection, marker: Server) -> list[Any]
 
 def tree_order(selection: ServerSelection) -> list[SortKey]:
     """Return the sort columns of a list over several zones."""
-    order = [SortKey(server_rows.sortable(name), falls) for name, falls in selection.sort]
+    order = [
+        SortKey(server_rows.sort_column(selection, name), falls) for name, falls in selection.sort
+    ]
     order.append(SortKey(servers.c.uuid, order[-1].is_descending if order else True))
     return order
 
