@@ -44,6 +44,7 @@ from benchmarks.figures import Figure
 from benchmarks.leased_fleet import Leased
 from benchmarks.serving import Plan
 from benchmarks.tables import Found
+from innkeeper.main import keep_freed_memory
 
 PARTS = (
     "deciding",
@@ -143,6 +144,8 @@ class Paper:
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print the figures, and compare them with the last record; returns the status."""
     wanted = _parser().parse_args(arguments)
+    # Some decisions are measured in this process.
+    keep_freed_memory()
     # This process opens stores too. Each of them would log its database, as in a service.
     errors_only = structlog.make_filtering_bound_logger(logging.ERROR)
     structlog.configure(wrapper_class=errors_only)

@@ -71,7 +71,7 @@ class Memory:
     weights: Weights
     removed_by: Codes
     counts: list[int]
-    _able: list[bytes | None]
+    _fitting: dict[str, Mask]
     weighers: tuple[Active, ...]
 
     @property
@@ -128,18 +128,31 @@ class Memory:
         at = np.fromiter(rows, dtype=np.intp, count=len(rows))
         concerned[at] = True
         affected = ALL_ROWS if concerned.all() else concerned.nonzero()[0]
-        able = self._able_now(spec)
-        self._judge_again(at if able == self._able else affected, spec)
-        self._able = able
+        self._judge_again(affected if self._has_fit_changed(edited, spec) else at, spec)
         self._weigh_again(affected, spec)
 
-    def _able_now(self, spec: RequestSpec) -> list[bytes | None]:
-        """Return masks of the pools that can supply the amounts.
+    def _fitting_now(self, spec: RequestSpec) -> dict[str, Mask]:
+        """Return, for each class that pools lend, whether each pool can supply the amount.
 
         Filters may read nothing else about pools.
         """
-        able = [self._hosts.pools.able(*each) for each in spec.amounts.items()]
-        return [None if each is None else each.tobytes() for each in able]
+        pools = self._hosts.pools
+        return {
+            name: pools.fits(name, amount, ALL_ROWS)
+            for name, amount in spec.amounts.items()
+            if pools.have(name)
+        }
+
+    def _has_fit_changed(self, edited: Collection[int], spec: RequestSpec) -> bool:
+        """Return whether an edited pool began or ceased to fit. Update the cached masks."""
+        pools, rows = self._hosts.pools, np.fromiter(edited, dtype=np.intp, count=len(edited))
+        has_changed = False
+        for name, known in self._fitting.items():
+            fits = pools.fits(name, spec.amounts[name], rows)
+            if (fits != known[rows]).any():
+                known[rows] = fits
+                has_changed = True
+        return has_changed
 
     def _judge_again(self, rows: Rows, spec: RequestSpec) -> None:
         before, codes = self.removed_by[rows], self._judge(spec, rows)
@@ -165,7 +178,7 @@ class Memory:
         hosts, pipeline = self._hosts, self.pipeline
         self._rules = spec.rules
         self._place, self._pool_place = len(hosts.edits), len(hosts.pools.edits)
-        self._able = self._able_now(spec)
+        self._fitting = self._fitting_now(spec)
         self._filters = tuple(enumerate(pipeline.steady_filters))
         self.weighers = active(pipeline.steady_weighers, hosts, spec)
         singles: list[Any] = [getattr(each, "number", None) for each, *_ in self.weighers]

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.ids import HostIndex, ProviderId, ProviderUuid
-from innkeeper.snapshot.amounts import Amount, AmountTable, Mask
+from innkeeper.snapshot.amounts import Amount, AmountTable, Mask, Rows
 from innkeeper.snapshot.codes import SPARE, Codes, codes_max, renumbered
 
 NOBODY = 0
@@ -185,15 +185,24 @@ class PoolTable(AmountTable):
 
     # -- amounts ---------------------------------------------------------------------------
 
+    def have(self, name: str) -> bool:
+        """Return whether any pool has inventory of a class."""
+        return name in self.free and bool(self.max_units[name].any())
+
+    def fits(self, name: str, amount: int, rows: Rows) -> Mask:
+        """Return for each of these pools whether it can lend ``amount``."""
+        fits: Mask = self.free[name][rows] >= amount
+        given = self.gives(name, amount, rows)
+        if given is not None:
+            fits &= given
+        return fits
+
     def able(self, name: str, amount: int) -> Mask | None:
         """Return for each code whether a pool can lend ``amount``, or None if no pool lends it."""
         lenders = self.lenders(name)
         if lenders is None:
             return None
-        fits: Mask = self.free[name] >= amount
-        given = self.gives(name, amount, slice(None))
-        if given is not None:
-            fits &= given
+        fits = self.fits(name, amount, slice(None))
         by_group: Mask = np.zeros(len(lenders.groups), dtype=np.bool_)
         by_group[1:] = np.logical_or.reduceat(fits[lenders.rows], lenders.starts)
         able: Mask = by_group[lenders.of]
