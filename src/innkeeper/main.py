@@ -148,10 +148,10 @@ def keep_freed_memory() -> None:
 
     By default, glibc soon gives the memory of freed arrays back to the kernel, which then clears
     the pages of the next arrays. With the arrays of 5,000 hosts, the refusal of a lease takes 1.4
-    times as long. After a large block was freed, glibc keeps up to twice its size. The block of
-    this function is never written, so it takes no memory itself.
+    times as long. After a large block was freed, glibc keeps up to twice its size per thread. The
+    block of this function is never written, so it takes no memory itself.
     """
-    block = bytearray(HEAP_BLOCK_BYTES)
+    block = bytes(HEAP_BLOCK_BYTES)
     del block
 
 

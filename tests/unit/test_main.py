@@ -9,9 +9,12 @@ ARRAYS, TIMES = 10, 20
 PAGES = ARRAYS * 8 * 50_000 // 4096
 CODE = f"""
 import resource
+from contextlib import redirect_stdout, suppress
+from io import StringIO
 import numpy as np
-from innkeeper.main import keep_freed_memory
-keep_freed_memory()
+from innkeeper.main import main
+with suppress(SystemExit), redirect_stdout(StringIO()):
+    main(["--help"])
 def use():
     return [np.ones(50_000) for _ in range({ARRAYS})]
 use()

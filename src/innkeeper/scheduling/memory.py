@@ -128,7 +128,8 @@ class Memory:
         at = np.fromiter(rows, dtype=np.intp, count=len(rows))
         concerned[at] = True
         affected = ALL_ROWS if concerned.all() else concerned.nonzero()[0]
-        self._judge_again(affected if self._has_fit_changed(edited, spec) else at, spec)
+        has_changed = self._update_fitting(edited, spec)
+        self._judge_again(affected if has_changed else at, spec)
         self._weigh_again(affected, spec)
 
     def _fitting_now(self, spec: RequestSpec) -> dict[str, Mask]:
@@ -143,8 +144,8 @@ class Memory:
             if pools.have(name)
         }
 
-    def _has_fit_changed(self, edited: Collection[int], spec: RequestSpec) -> bool:
-        """Return whether an edited pool began or ceased to fit. Update the cached masks."""
+    def _update_fitting(self, edited: Collection[int], spec: RequestSpec) -> bool:
+        """Update the masks of fitting pools. Return whether they changed."""
         pools, rows = self._hosts.pools, np.fromiter(edited, dtype=np.intp, count=len(edited))
         has_changed = False
         for name, known in self._fitting.items():

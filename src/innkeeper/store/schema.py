@@ -37,7 +37,7 @@ LONGEST_PAUSE_S = 5.0
 JITTER_OF = 1_000
 VERSIONS = Path(__file__).parent / "migrations" / "versions"
 REVISIONS = sa.table("alembic_version", sa.column("version_num"))
-"""Alembic's table. It has one row, with the revision of the database."""
+"""Alembic's table. It has at most one row, with the revision of the database."""
 CONSTANT = re.compile(r'^(\w+) = "(\w+)"$', re.MULTILINE)
 SUMMARY = re.compile(r'"""(.*?)(?:"""|\n\n)', re.DOTALL)
 
@@ -75,7 +75,9 @@ def steps() -> tuple[SchemaStep, ...]:
     which takes a tenth of the time of a start, and is only needed for an upgrade.
     """
     texts = (path.read_text(encoding="utf-8") for path in sorted(VERSIONS.glob("[0-9]*.py")))
-    return tuple(map(_step, texts))
+    found = tuple(map(_step, texts))
+    assert found, "the files of the steps are installed"
+    return found
 
 
 def _step(text: str) -> SchemaStep:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+import argon2
 import pytest
 
 from innkeeper.domain.errors import AlreadyExists, Unauthenticated
@@ -264,3 +265,14 @@ def test_passwords() -> None:
     assert not passwords.verify(one, "Secret")
     for nothing in (None, "", "no hash"):
         assert not passwords.verify(nothing, "nobody")
+
+
+def test_a_check_without_a_user_computes_a_whole_hash() -> None:
+    """A malformed hash would be rejected at once, which would reveal that there is no user."""
+    with pytest.raises(argon2.exceptions.VerifyMismatchError):
+        argon2.PasswordHasher().verify(passwords._NOBODYS_HASH, "nobody")
+    theirs, nobodys = (
+        argon2.extract_parameters(each)
+        for each in (passwords.hash_of("secret"), passwords._NOBODYS_HASH)
+    )
+    assert theirs == nobodys

@@ -18,8 +18,8 @@ _NOBODYS_HASH = (
     f"$argon2id$v=19$m={_HASHER.memory_cost},t={_HASHER.time_cost},p={_HASHER.parallelism}"
     f"${'A' * 22}${'A' * 43}"
 )
-"""A hash of zeros, with a salt of zeros. It is written and not computed, because each start of a
-program would wait for the computation."""
+"""A hash and a salt whose bytes are all zero. They are written and not computed, because each start
+of a program would wait for the computation."""
 
 
 def hash_of(password: str) -> str:

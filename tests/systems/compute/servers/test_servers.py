@@ -143,8 +143,9 @@ def select(tx: Tx, **selection: Any) -> list[str]:
         (("has_config_drive", True), ("key_name", False), ("created_at", True)),
     ],
 )
+@pytest.mark.parametrize("exact", [{}, {"host": ("h1",)}])
 def test_pages_follow_each_other_without_a_gap(
-    store: Store, sort: tuple[tuple[str, bool], ...]
+    store: Store, sort: tuple[tuple[str, bool], ...], exact: dict[str, tuple[str]]
 ) -> None:
     with store.write() as tx:
         boot(
@@ -152,6 +153,7 @@ def test_pages_follow_each_other_without_a_gap(
             *(
                 row(
                     number,
+                    host="h1",
                     key_name=("a", None, "b")[number % 3],
                     launched_at=NOON + timedelta(microseconds=number % 4) if number % 2 else None,
                     has_config_drive=number % 5 == 0,
@@ -160,14 +162,15 @@ def test_pages_follow_each_other_without_a_gap(
             ),
         )
     with store.read() as tx:
-        whole = servers.page(tx, ServerSelection(limit=100, sort=sort), None)
+        whole = servers.page(tx, ServerSelection(limit=100, sort=sort, exact=exact), None)
         pages: list[Server] = []
         while len(pages) < len(whole):
             behind = pages[-1] if pages else None
-            page = servers.page(tx, ServerSelection(limit=3, sort=sort), behind)
+            page = servers.page(tx, ServerSelection(limit=3, sort=sort, exact=exact), behind)
             assert page
             pages += page
-        assert not servers.page(tx, ServerSelection(limit=3, sort=sort), pages[-1])
+        assert not servers.page(tx, ServerSelection(limit=3, sort=sort, exact=exact), pages[-1])
+    assert len(whole) == 20
     assert [each.uuid for each in pages] == [each.uuid for each in whole]
     assert len({each.uuid for each in whole}) == 20
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,14 +54,21 @@ def test_a_check_may_reject_every_caller(tmp_path: Path) -> None:
     assert not policy(tmp_path, '"room:open": "!"\n').allows("room:open", SOMEBODY, {})
 
 
-def test_checks_over_http_work_only_in_overrides(tmp_path: Path) -> None:
-    """The library's plugins are searched for only if an operator may use them."""
+def test_default_rules_load_no_plugins_of_the_library() -> None:
+    """To find them, the library would search all installed packages at each start."""
+    code = (
+        "import sys; from innkeeper.entrypoints.api.policy import OsloPolicy;"
+        "from innkeeper.entrypoints.api.routing import Rule;"
+        "OsloPolicy([Rule('room:shut', 'role:admin', '')], None);"
+        "assert 'oslo_policy._external' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_overrides_may_ask_an_http_service(tmp_path: Path) -> None:
     OsloPolicy(RULES, None)
-    assert _checks.get_extensions() == {}
     policy(tmp_path, "one: http://127.0.0.1:9/check")
     assert {"http", "https"} <= _checks.get_extensions().keys()
-    OsloPolicy(RULES, None)
-    assert _checks.get_extensions() == {}
 
 
 def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:

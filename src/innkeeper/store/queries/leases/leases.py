@@ -52,6 +52,7 @@ _SHARED = PreparedForIds(
     .where(lease_projects.c.lease_id.in_(IDS))
     .order_by(lease_projects.c.project_id)
 )
+_SHARED_WITH = sa.select(lease_projects.c.lease_id)
 _MOVE_EVENT = Prepared(
     lease_events.update()
     .where(lease_events.c.uuid == sa.bindparam("event"))
@@ -198,23 +199,18 @@ def page(
     query = query.order_by(leases.c.id.desc()).limit(limit)
     if project_id is not None:
         is_owned = leases.c.project_id == project_id
-        others = _of_others(project_id)
-        if tx.execute(others.limit(1)).first() is not None:
-            query = query.where(is_owned | leases.c.id.in_(others))
+        is_offered = leases.c.offered_to == project_id
+        shared = _SHARED_WITH.where(lease_projects.c.project_id == project_id)
+        others = sa.select(leases.c.id).where(is_offered).union_all(shared).limit(1)
+        if tx.execute(others).first() is not None:
+            query = query.where(is_owned | is_offered | leases.c.id.in_(shared))
         else:
-            # Most projects see only their own leases. An index has these in the order of the page.
+            # Most projects see only their own leases. In SQLite and MariaDB, the index on the
+            # project has these in the order of the page.
             query = query.where(is_owned)
     if before is not None:
         query = query.where(leases.c.id < before)
     return _complete(tx, tx.execute(query).all())
-
-
-def _of_others(project_id: str) -> sa.CompoundSelect[Any]:
-    """Return the row ids of leases that other projects share with a project, or offer to it."""
-    return sa.union_all(
-        sa.select(leases.c.id).where(leases.c.offered_to == project_id),
-        sa.select(lease_projects.c.lease_id).where(lease_projects.c.project_id == project_id),
-    )
 
 
 def change(tx: Tx, row: int, now: datetime, **values: Any) -> None:
