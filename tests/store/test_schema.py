@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+import alembic.command
 import os_resource_classes
 import os_traits
 import pytest
@@ -53,7 +54,7 @@ def test_a_second_upgrade_changes_nothing(empty: Store) -> None:
 def test_downgrade_to_an_empty_schema_and_upgrade_again(empty: Store) -> None:
     schema.upgrade(empty, NOW)
     with empty.write() as tx:
-        running.downgrade(tx, "base")
+        alembic.command.downgrade(running.config(tx), "base")
         assert set(sa.inspect(tx).get_table_names()) == {"alembic_version"}
     assert schema.upgrade(empty, NOW)
 
@@ -129,7 +130,7 @@ def test_an_older_schema_is_not_usable_before_the_upgrade(empty: Store) -> None:
     with empty.read() as tx:
         assert not schema.is_usable(tx)
     with empty.write() as tx:
-        running.upgrade(tx, "0005")
+        alembic.command.upgrade(running.config(tx), "0005")
     with empty.read() as tx:
         assert not schema.is_usable(tx)
         missing = schema.steps_from(schema.revision(tx))

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import alembic.command
 import pytest
 import sqlalchemy as sa
 
@@ -53,7 +54,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     with store.write() as tx:
         store.backend.begin_upgrade(tx)
         store.backend.prepare(tx, is_empty=True)
-        running.upgrade(tx, REVISION)
+        alembic.command.upgrade(running.config(tx), REVISION)
         store.backend.end_upgrade(tx)
     with store.write() as tx:
         fill(tx)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import alembic.command
 import pytest
 import sqlalchemy as sa
 
@@ -61,7 +62,7 @@ def test_an_upgrade_counts_the_volumes_of_each_project_and_type(kind: str, tmp_p
     with store.write() as tx:
         store.backend.begin_upgrade(tx)
         store.backend.prepare(tx, is_empty=True)
-        running.upgrade(tx, BEFORE)
+        alembic.command.upgrade(running.config(tx), BEFORE)
         store.backend.end_upgrade(tx)
     with store.write() as tx:
         fill(tx)

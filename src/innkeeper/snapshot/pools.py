@@ -202,9 +202,9 @@ class PoolTable(AmountTable):
         lenders = self.lenders(name)
         if lenders is None:
             return None
-        fits = self.fits(name, amount, slice(None))
+        fits = self.fits(name, amount, lenders.rows)
         by_group: Mask = np.zeros(len(lenders.groups), dtype=np.bool_)
-        by_group[1:] = np.logical_or.reduceat(fits[lenders.rows], lenders.starts)
+        by_group[1:] = np.logical_or.reduceat(fits, lenders.starts)
         able: Mask = by_group[lenders.of]
         return able
 

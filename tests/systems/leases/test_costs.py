@@ -67,6 +67,16 @@ def test_a_page_takes_as_many_statements_whatever_its_length(operator: LeaseOper
     assert counter.of(read) == short
 
 
+def test_a_page_of_a_projects_own_leases_is_not_sorted(operator: LeaseOperator) -> None:
+    """SQLite must stop at the end of the page, however many leases the project has."""
+    later(operator, 0)
+    steps = operator.cloud.read(
+        partial(steps_of, look=lambda tx: leases.page(tx, project_id="p", limit=1))
+    )
+    assert "MULTI-INDEX OR" not in steps
+    assert "SEARCH leases USING INDEX ix_leases_project_id (project_id=?)" in steps
+
+
 def test_slots_of_reservations_take_no_columns_of_hosts(operator: LeaseOperator) -> None:
     window = Window(operator.now, operator.now + timedelta(hours=1))
     made = [operator.make(window, [Demand(2, 2, SMALL)]) for _ in range(3)]

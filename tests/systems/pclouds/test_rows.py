@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import alembic.command
 import pytest
 import sqlalchemy as sa
 
@@ -156,7 +157,7 @@ def test_a_migration_replaces_json_null(furnished: Store) -> None:
     size = SizePolicy(0, 1, "gold")
     with furnished.write() as tx:
         kept = pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "p", "size": None}, CONTEXT)
-        running.downgrade(tx, "0011")
+        alembic.command.downgrade(running.config(tx), "0011")
         write_json_null(tx)
         pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "q"}, CONTEXT)
         pclouds.change(tx, kept.id, {"size": size}, NOW)

@@ -18,11 +18,6 @@ def config(tx: Tx | None = None) -> alembic.config.Config:
     return settings
 
 
-def upgrade(tx: Tx, to: str = "head") -> None:
-    """Run all steps up to a revision that the schema lacks."""
-    alembic.command.upgrade(config(tx), to)
-
-
-def downgrade(tx: Tx, to: str) -> None:
-    """Undo all steps after a revision. ``base`` undoes all steps."""
-    alembic.command.downgrade(config(tx), to)
+def upgrade(tx: Tx) -> None:
+    """Run all steps that the schema lacks."""
+    alembic.command.upgrade(config(tx), "head")

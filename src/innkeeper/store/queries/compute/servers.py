@@ -38,10 +38,15 @@ EARLIEST = "0001-01-01 00:00:00.000000"
 FEW = frozenset({"host", "batch_id"})
 """Columns whose values belong to few servers each."""
 
-IS_NOT_DELETED = sa.func.coalesce(servers.c.deleted_at, sa.null()).is_(None)
-"""The condition that a server is not deleted, for statements with many ids. The function call keeps
-SQLite from using the index on ``deleted_at``. With eight ids or more, SQLite would otherwise read
-all servers that are not deleted."""
+
+def _without_index(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    """Return a column inside a function call, so that SQLite uses no index on the column."""
+    return sa.func.coalesce(column, sa.null())
+
+
+IS_NOT_DELETED = _without_index(servers.c.deleted_at).is_(None)
+"""The condition that a server is not deleted, for statements with many ids. With an index on
+``deleted_at`` and eight ids or more, SQLite would read all servers that are not deleted."""
 _BY_UUID = ROWS.where(servers.c.uuid == sa.bindparam("requested"))
 _ALIVE = _BY_UUID.where(servers.c.deleted_at.is_(None))
 
@@ -256,12 +261,12 @@ def statement(tx: Tx, selection: ServerSelection, marker: Server | None) -> sa.S
 def sort_column(selection: ServerSelection, name: str) -> sa.ColumnElement[Any]:
     """Return the expression by which a list is sorted.
 
-    The servers of one host or of one request are few, so they are found first and then sorted. The
-    function call hides the column from the planner of SQLite. Otherwise, SQLite would read the
-    servers of all hosts in the order of an index, until it has found enough of these servers.
+    The servers of one host or of one request are few, so they are found first and then sorted. With
+    an index on the column, SQLite would read the servers of all hosts in the order of this index,
+    until it has found enough of these servers.
     """
     column = _sortable(name)
-    return column if FEW.isdisjoint(selection.exact) else sa.func.coalesce(column, column)
+    return column if FEW.isdisjoint(selection.exact) else _without_index(column)
 
 
 def _sortable(name: str) -> sa.ColumnElement[Any]:

@@ -52,7 +52,6 @@ _SHARED = PreparedForIds(
     .where(lease_projects.c.lease_id.in_(IDS))
     .order_by(lease_projects.c.project_id)
 )
-_SHARED_WITH = sa.select(lease_projects.c.lease_id)
 _MOVE_EVENT = Prepared(
     lease_events.update()
     .where(lease_events.c.uuid == sa.bindparam("event"))
@@ -200,7 +199,9 @@ def page(
     if project_id is not None:
         is_owned = leases.c.project_id == project_id
         is_offered = leases.c.offered_to == project_id
-        shared = _SHARED_WITH.where(lease_projects.c.project_id == project_id)
+        shared = sa.select(lease_projects.c.lease_id).where(
+            lease_projects.c.project_id == project_id
+        )
         others = sa.select(leases.c.id).where(is_offered).union_all(shared).limit(1)
         if tx.execute(others).first() is not None:
             query = query.where(is_owned | is_offered | leases.c.id.in_(shared))
