@@ -49,6 +49,8 @@ LEADS_WITHIN_S = 30.0
 LOOKS_AGAIN_S = 0.1
 COUNTED_AFTER_S = 1.2
 """After this time, an idle writer thread has counted all of its commits."""
+COUNTS_MAX = 10
+"""How often the count is read on a machine so busy that the writer thread counts later."""
 CONNECTS_S = 1.5
 """After this time, all other processes are connected to the leader. They look for it once a
 second."""
@@ -123,8 +125,7 @@ class Turns:
         log = self.place / LOG
         said, commits, steps = log.stat().st_size, *_commits(service)
         found = self._ask(service, kind, clients, self.plan.seconds)
-        time.sleep(COUNTED_AFTER_S)
-        commits_now, steps_now = _commits(service)
+        commits_now, steps_now = _counted(service, commits)
         tally.outcome.add(found)
         tally.done += found["done"]
         tally.conflicts += repeated(log, said) + found["answers"] - found["done"]
@@ -221,6 +222,16 @@ def _commits(service: Started) -> tuple[float, float]:
     lines = _metrics(service).decode().splitlines()
     reported = dict(line.rsplit(" ", 1) for line in lines if line.startswith(STEPS))
     return float(reported[f"{STEPS}_count"]), float(reported[f"{STEPS}_sum"])
+
+
+def _counted(service: Started, before: float) -> tuple[float, float]:
+    """Return the same as :func:`_commits`, once the commits since ``before`` are counted."""
+    for _ in range(COUNTS_MAX):
+        time.sleep(COUNTED_AFTER_S)
+        found = _commits(service)
+        if found[0] > before:
+            return found
+    raise RuntimeError("The service counts no commits.")
 
 
 def repeated(log: Path, begin: int = 0) -> int:

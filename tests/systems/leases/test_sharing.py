@@ -224,8 +224,31 @@ def test_administrators_give_a_lease_at_once(operator: LeaseOperator) -> None:
     assert (given.project_id, given.shared_with) == ("heir", ("friend",))
     part = given.reservations[0]
     assert users(operator, part.uuid) == {"heir", "friend"}
-    group = operator.cloud.read(lambda tx: groups.get(tx, part.group_uuid or ""))
-    assert group.project_id == "heir"
+
+
+def test_a_new_owner_gets_the_server_group_without_the_former_owners_servers(
+    operator: LeaseOperator,
+) -> None:
+    lease = with_slots(operator, affinity=True)
+    (part,) = lease.reservations
+    group_uuid = part.group_uuid or ""
+
+    def seen_group() -> tuple[str, tuple[ServerId, ...]]:
+        def look(tx: Tx) -> tuple[str, tuple[ServerId, ...]]:
+            group = groups.get(tx, group_uuid)
+            return group.project_id, groups.members(tx, group)
+
+        found: tuple[str, tuple[ServerId, ...]] = operator.cloud.read(look)
+        return found
+
+    in_group = {"flavor_id": part.uuid, "hints": {"group": group_uuid}}
+    former = operator.movers.boot(None, **in_group)
+    assert seen_group() == ("project", (former,))
+    chosen(operator, lease, {"project_id": "heir"}, may_give=True)
+    assert seen_group() == ("heir", ())
+    own = operator.movers.boot(None, project_id="heir", **in_group)
+    assert seen_group() == ("heir", (own,))
+    assert operator.movers.server(own).host == operator.movers.server(former).host
 
 
 def test_the_receiver_needs_the_quota(operator: LeaseOperator) -> None:

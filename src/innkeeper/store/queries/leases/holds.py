@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -83,20 +82,16 @@ def windows(tx: Tx, providers: Collection[ProviderId] | None) -> list[HeldWindow
     return [HeldWindow(*row) for row in rows]
 
 
-def is_held(tx: Tx, host_id: int, after: datetime | None = None) -> bool:
-    """Return whether a lease that is not over holds a host.
-
-    With ``after``, only leases that end after this time count.
-    """
+def is_held(tx: Tx, host_id: int) -> bool:
+    """Return whether a lease that is not over holds a host."""
     query = (
         sa.select(holds.c.host_id)
         .join(reservations, reservations.c.id == holds.c.reservation_id)
         .join(leases, leases.c.id == reservations.c.lease_id)
         .where(holds.c.host_id == host_id, IS_PRESENT)
+        .limit(1)
     )
-    if after is not None:
-        query = query.where(leases.c.end_at > after)
-    return tx.execute(query.limit(1)).first() is not None
+    return tx.execute(query).first() is not None
 
 
 def providers_of(tx: Tx, rows: Collection[int]) -> list[ProviderId]:

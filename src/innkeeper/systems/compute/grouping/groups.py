@@ -100,8 +100,13 @@ def delete(tx: Tx, uuid: str, *, by_lease: bool = False) -> None:
 
 
 def give(tx: Tx, uuid: str, project_id: str) -> None:
-    """Give a group to another project. The members do not change. Raises :class:`NotFound`."""
-    server_groups.set_project(tx, get(tx, uuid).id, project_id)
+    """Give a group to another project. Raises :class:`NotFound`.
+
+    Its members leave the group, because they belong to the former project.
+    """
+    group = get(tx, uuid)
+    leave(tx, members(tx, group))
+    server_groups.set_project(tx, group.id, project_id)
 
 
 def of_project(tx: Tx, uuid: str, project_id: str) -> ServerGroup:

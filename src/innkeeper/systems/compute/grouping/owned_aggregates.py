@@ -27,7 +27,6 @@ NAME_PREFIX, KEY_PREFIX = "Pcloud:", "pcloud:"
 
 # Queries that are re-exported unchanged.
 by_uuid = aggregates.by_uuid
-change = aggregates.change
 remove = aggregates.remove
 is_name_taken = aggregates.is_name_taken
 
@@ -87,6 +86,13 @@ def create(
 ) -> int:
     """Create an owned aggregate without hosts, and return its row id."""
     return aggregates.add(tx, uuid, name, metadata, now, kind)
+
+
+def change(tx: Tx, row: int, name: str, metadata: Mapping[str, str], now: datetime) -> None:
+    """Set the name and the metadata of an aggregate, and write the change rows of its hosts."""
+    ids = sorted(each.provider_id for each in aggregates.members(tx, row))
+    aggregates.change(tx, row, name, metadata, now)
+    changes.add_always_read(tx, ids, now)
 
 
 def add_host(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
