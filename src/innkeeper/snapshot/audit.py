@@ -51,7 +51,9 @@ def differences(mine: HostTable, theirs: HostTable) -> list[str]:
 def differences_of_some(
     mine: HostTable, theirs: HostTable, providers: Collection[ProviderId]
 ) -> list[str]:
-    """Describe the differences for these providers. ``theirs`` has no other hosts.
+    """Describe the differences for these providers, also in the calendar.
+
+    ``theirs`` has no other hosts.
 
     Pools are not compared, because ``theirs`` has only the pools that serve its hosts.
     """
@@ -65,7 +67,12 @@ def differences_of_some(
         if each in mine.index_of and each not in known
     ]
     pair = _Pair(mine, theirs, my_rows, their_rows)
-    return [*missing, *_alone(theirs, ids, "is only in the second table"), *pair.rows()]
+    return [
+        *missing,
+        *_alone(theirs, ids, "is only in the second table"),
+        *pair.rows(),
+        *_differences_of_calendars(mine.calendar, theirs.calendar, providers),
+    ]
 
 
 def _contradictions(table: HostTable) -> Iterator[str]:
@@ -107,9 +114,14 @@ def _pool(table: PoolTable, provider_id: ProviderId) -> dict[str, Any]:
     }
 
 
-def _differences_of_calendars(mine: Calendar, theirs: Calendar) -> Iterator[str]:
-    """Describe the differences between two calendars, with one line for each host."""
-    seen, real = mine.by_host(), theirs.by_host()
+def _differences_of_calendars(
+    mine: Calendar, theirs: Calendar, providers: Collection[ProviderId] | None = None
+) -> Iterator[str]:
+    """Describe the differences between two calendars, with one line for each host.
+
+    With ``providers``, only these hosts are compared.
+    """
+    seen, real = mine.by_host(providers), theirs.by_host(providers)
     for provider_id in sorted(seen.keys() | real.keys()):
         if seen.get(provider_id) != real.get(provider_id):
             yield (

@@ -104,12 +104,20 @@ class Calendar:
             self._change_members(fresh, gone=set(known) - fresh.keys())
         self._add_holds(holds)
 
-    def by_host(self) -> dict[ProviderId, tuple[CalendarHost, list[tuple[object, ...]]]]:
-        """Return each host with its holds in order, for comparisons with another calendar."""
+    def by_host(
+        self, providers: Collection[ProviderId] | None = None
+    ) -> dict[ProviderId, tuple[CalendarHost, list[tuple[object, ...]]]]:
+        """Return each host with its holds in order, for comparisons with another calendar.
+
+        With ``providers``, only these hosts are returned.
+        """
+        shown = self.index_of if providers is None else self.index_of.keys() & set(providers)
+        rows = sorted(self.index_of[each] for each in shown)
         found: dict[ProviderId, tuple[CalendarHost, list[tuple[object, ...]]]] = {
-            each.provider_id: (each, []) for each in self.hosts
+            self.hosts[row].provider_id: (self.hosts[row], []) for row in rows
         }
-        for at, row in enumerate(self.hold_rows.tolist()):
+        for at in np.flatnonzero(np.isin(self.hold_rows, rows)).tolist():
+            row = int(self.hold_rows[at])
             amounts = {name: column[at] for name, column in self.hold_amounts.items() if column[at]}
             found[self.hosts[row].provider_id][1].append(
                 (

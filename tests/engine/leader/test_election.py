@@ -225,6 +225,20 @@ def test_a_renewal_that_was_not_acknowledged_is_found(store: Store, join: Join) 
         assert first.election.is_leading
 
 
+def test_a_takeover_that_was_not_acknowledged_is_found(store: Store, join: Join) -> None:
+    def lose() -> None:
+        raise Doubtful("The database did not confirm the commit.")
+
+    first, member = join("first"), join("second")
+    second = with_writer(store, member, "second", Around(member.writer, after=lose))
+    first.step()
+    with capture_logs():
+        second.step(LOOKS_MAX + 2)
+    assert row(store).holder == "second"
+    assert (second.election.is_leading, second.election.is_following) == (True, False)
+    assert second.followed == ["first", None]
+
+
 def test_a_leader_of_a_lost_row_is_not_mistaken_for_another(store: Store, join: Join) -> None:
     first, second, third = join("first"), join("second"), join("third")
     first.step()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from innkeeper.domain.errors import Conflict, Invalid, NotFound, Overtaken
+from innkeeper.domain.errors import Conflict, Invalid, NotEnough, NotFound, Overtaken
 from innkeeper.domain.leases import ChosenHost, Demand, FreepoolHost, Lease, LeaseStatus, Window
 from innkeeper.domain.moves import Initiator
 from innkeeper.store.transactions import Tx
@@ -104,6 +104,16 @@ def test_changes_reach_the_calendar_and_keep_what_is_not_named(operator: LeaseOp
     operator.lease((2, 2), start=HOUR_S, end=2 * HOUR_S)
     assert (facts(operator, "a1")["gpu"], facts(operator, "a1").get("gpus")) == ("a100", None)
     assert "gpu" not in facts(operator, "b1")
+
+
+def test_a_new_version_of_a_hypervisor_reaches_the_calendar(operator: LeaseOperator) -> None:
+    old, new = '["==", "$hypervisor_version", "1"]', '[">=", "$hypervisor_version", "7"]'
+    operator.movers.report(reported("a1", host_version=7))
+    operator.movers.report(reported("b1", host_version=7))
+    with pytest.raises(NotEnough):
+        lease_of(operator, old, 1, 2)
+    (part,) = lease_of(operator, new, 1, 2).reservations
+    assert part.units_max == 1
 
 
 def test_a_change_to_what_is_there_changes_nothing(operator: LeaseOperator) -> None:

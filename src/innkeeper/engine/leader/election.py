@@ -139,7 +139,8 @@ class Election:
         self._looks = self._looks + 1 if found == self._seen else 0
         self._seen = found
         if found is not None and found.holder == self._holder:
-            # The last renewal was committed, but its acknowledgement was lost.
+            # The last renewal or takeover was committed, but its acknowledgement was lost.
+            self._follow(None)
             self._set_mine(found)
             return
         if self._mine is not None:

@@ -137,6 +137,7 @@ def test_facts_of_the_host_table_add_change_rows(store: Store) -> None:
         for changed in (
             host(capabilities={"cpu_mhz": 1}),
             host(capabilities={"cpu_mhz": 1}, availability_zone="north"),
+            host(capabilities={"cpu_mhz": 1}, availability_zone="north", host_version=2),
         ):
             newest = changes.newest(tx)
             tell(tx, agent, [changed])
@@ -149,10 +150,10 @@ def test_facts_of_the_host_table_add_change_rows(store: Store) -> None:
 def test_other_facts_add_no_change_rows(store: Store) -> None:
     with store.write() as tx:
         agent = registered(tx)
-        tell(tx, agent, [host(host_version=1)])
+        tell(tx, agent, [host(cpu_facts={"model": "old"})])
         newest = changes.newest(tx)
-        tell(tx, agent, [host(host_version=2)])
-        assert hosts.by_name(tx, "h1").hypervisor_version == 2
+        tell(tx, agent, [host(cpu_facts={"model": "new"})])
+        assert hosts.by_name(tx, "h1").cpu_facts == {"model": "new"}
         assert changes.newest(tx) == newest
 
 

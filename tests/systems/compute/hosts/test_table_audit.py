@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from innkeeper.systems.compute.hosts import table_audit
 from innkeeper.systems.compute.hosts.table_audit import Compared
+from innkeeper.systems.leases import freepool
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.pools import add_pool
 
@@ -53,6 +55,16 @@ def test_differences_of_pools_are_reported_and_repaired(cloud: Cloud) -> None:
     assert "'free DISK_GB': 93.0" in differences
     assert "'free DISK_GB': 100.0" in differences
     assert compare(cloud).differences == []
+
+
+def test_differences_of_the_calendar_are_reported_and_repaired(cloud: Cloud) -> None:
+    cloud.write(partial(freepool.add, name="h1", capabilities={}, aggregate="pool", now=NOW))
+    calendar = cloud.table.calendar
+    calendar.replace([calendar.hosts[0].provider_id], [], [])
+    (differences,) = compare(cloud).differences
+    assert differences.startswith("Freepool host with provider")
+    assert compare(cloud).differences == []
+    assert calendar.host_count == 1
 
 
 def test_after_the_last_row_the_audit_starts_again(cloud: Cloud) -> None:

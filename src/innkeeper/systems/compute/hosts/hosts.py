@@ -2,8 +2,9 @@
 
 Always true: if a fact in the host table changes, a change row for the provider is added in the same
 transaction. Such facts are the availability zone, the capabilities, the agent, and the flags for
-disabled and forced-down hosts. The zone that an agent reports is stored. The reported zone applies
-if no aggregate of the host names a zone.
+disabled and forced-down hosts. In the calendar of leases, the reported type and version of a host
+are such facts, too. The zone that an agent reports is stored. The reported zone applies if no
+aggregate of the host names a zone.
 """
 
 from __future__ import annotations
@@ -251,8 +252,8 @@ def _change(
     changes.add_always_read(tx, sorted(shown), now)
 
 
-_SHOWN = ("agent", "zone", "ip", "facts")
-"""The reported facts that are in the host table."""
+_SHOWN = ("agent", "zone", "ip", "facts", "type", "version")
+"""The reported facts that are in the host table or in its calendar of leases."""
 
 
 def _had_expired(host: Host, defaults: HostDefaults, now: datetime) -> bool:

@@ -10,7 +10,7 @@ order then waits for the agent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,7 +24,7 @@ from innkeeper.domain.errors import (
     NotFound,
     WrongState,
 )
-from innkeeper.domain.ids import ConsumerUuid, ServerId
+from innkeeper.domain.ids import ConsumerUuid, ProviderId, ServerId
 from innkeeper.domain.listing import ServerSelection
 from innkeeper.store import changes
 from innkeeper.store.queries.compute import hosts, quota_usages, tree_pages
@@ -88,7 +88,7 @@ def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> N
     """Write columns of a server. Raises :class:`ConcurrentUpdate` if the row has changed."""
     if not BUSYNESS.isdisjoint(values):
         homes_then = {server.provider_id, values.get("provider_id")}
-        changes.add_servers_only(tx, sorted(each for each in homes_then if each), now)
+        _count_again(tx, {each for each in homes_then if each is not None}, now)
     if not server_rows.change(tx, server.uuid, server.updated_at, {**values, "updated_at": now}):
         raise ConcurrentUpdate(f"Server {server.uuid} was changed at the same time.")
 
@@ -142,7 +142,7 @@ def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[Serv
     if not ending:
         return set()
     server_rows.mark_deleted(tx, [each.uuid for each in ending], now)
-    claims.release(tx, [ConsumerUuid(each.uuid) for each in ending], now)
+    _release(tx, ending, now)
     volume_orders.servers_gone(tx, [each.uuid for each in ending], now)
     by_project: dict[str, list[Alive]] = {}
     for each in ending:
@@ -161,9 +161,10 @@ def fail_deletes(tx: Tx, failed: Iterable[Failed], now: datetime) -> None:
     """
     by_uuid = {each.uuid: each for each in failed}
     deleting = (e for e in server_rows.alive(tx, by_uuid) if e.task_state == Task.DELETING)
-    faults = _faults(by_uuid, deleting, now)
-    if faults:
-        server_rows.mark_kept(tx, faults, now)
+    kept = [each for each in deleting if each.host == by_uuid[each.uuid].host]
+    if kept:
+        server_rows.mark_kept(tx, _faults(by_uuid, kept, now), now)
+        _count_again(tx, _providers(kept), now)
 
 
 def _faults(
@@ -172,7 +173,6 @@ def _faults(
     return {
         each.uuid: fault(failed[each.uuid].message, now, failed[each.uuid].details)
         for each in servers
-        if each.host == failed[each.uuid].host
     }
 
 
@@ -186,7 +186,7 @@ def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[S
     if ready:
         server_rows.mark_built(tx, [each.uuid for each in ready], now)
         volume_orders.servers_built(tx, [each.uuid for each in ready], now)
-        changes.add_servers_only(tx, sorted({e.provider_id for e in ready if e.provider_id}), now)
+        _count_again(tx, _providers(ready), now)
     return {each.uuid for each in ready}
 
 
@@ -197,11 +197,27 @@ def fail_builds(tx: Tx, failed: Iterable[Failed], now: datetime) -> set[ServerId
     host. If the server is not in BUILD, or is on another host, the server is unchanged.
     """
     by_uuid = {each.uuid: each for each in failed}
-    faults = _faults(by_uuid, _in_build(tx, by_uuid), now)
-    if faults:
-        server_rows.mark_failed(tx, faults, now)
-        claims.release(tx, [ConsumerUuid(uuid) for uuid in faults], now)
-    return set(faults)
+    ending = [each for each in _in_build(tx, by_uuid) if each.host == by_uuid[each.uuid].host]
+    if ending:
+        server_rows.mark_failed(tx, _faults(by_uuid, ending, now), now)
+        _release(tx, ending, now)
+    return {each.uuid for each in ending}
+
+
+def _release(tx: Tx, ending: Sequence[Alive], now: datetime) -> None:
+    """Release the allocations of servers that leave their hosts."""
+    freed = claims.release(tx, [ConsumerUuid(each.uuid) for each in ending], now)
+    # An administrator may have deleted the allocations of some servers before.
+    _count_again(tx, _providers(ending) - {each.provider_id for each in freed}, now)
+
+
+def _count_again(tx: Tx, providers: Collection[ProviderId], now: datetime) -> None:
+    """Add change rows for hosts whose number of servers or busy servers has changed."""
+    changes.add_servers_only(tx, sorted(providers), now)
+
+
+def _providers(servers: Iterable[Alive]) -> set[ProviderId]:
+    return {each.provider_id for each in servers if each.provider_id is not None}
 
 
 def _in_build(tx: Tx, uuids: Iterable[ServerId]) -> list[Alive]:
