@@ -21,11 +21,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from innkeeper.domain.errors import NotEnough, Refusal
-from innkeeper.domain.leases import Demand, Lease, LeaseEventState, LeaseStatus, Reservation
+from innkeeper.domain.leases import (
+    Demand,
+    Lease,
+    LeaseEventState,
+    LeaseStatus,
+    Reservation,
+    ReservationState,
+)
 from innkeeper.store.tables.compute import servers
 from innkeeper.store.tables.leases import holds
 from innkeeper.systems.leases.refusals import DATE
-from innkeeper.systems.leases.updates import PRESENT, LeaseChange
+from innkeeper.systems.leases.updates import LeaseChange
 from tests.support.lease_worlds import SIZES, LeaseWorld, demand_of
 from tests.support.minutes import Minutes, joined
 
@@ -180,7 +187,9 @@ class Leasing(RuleBasedStateMachine):
     def expected(self, lease: Lease, start: int, end: int, least: int, more: int) -> int | None:
         """Return the units of a changed reservation: 0 if refused, ``None`` if not predicted."""
         world, now = self.world, self.world.minute
-        is_removed = any(each.state not in PRESENT for each in lease.reservations[:1])
+        is_removed = any(
+            each.state not in ReservationState.PRESENT for each in lease.reservations[:1]
+        )
         if is_removed or lease.status in (LeaseStatus.ENDING, LeaseStatus.ENDED):
             return 0
         if was_healed(lease):

@@ -43,12 +43,13 @@ RESOURCE_TYPES = (ResourceTypeName.HOST, ResourceTypeName.SLOT, ResourceTypeName
 
 
 class ReservationState:
-    """The state of a reservation. An ``ENDING`` reservation returns each host once it is empty."""
+    """The state of a reservation, which is ``PRESENT`` unless it was removed from its lease."""
 
     PENDING = "pending"
     ACTIVE = "active"
-    ENDING = "ending"
+    ENDING = "ending"  # Each host is returned once it is empty.
     DELETED = "deleted"
+    PRESENT = (PENDING, ACTIVE)
 
 
 class LeaseEventKind:

@@ -37,8 +37,8 @@ class Room:
             return int(placed.sum() + self.free.sum())
         if affinity:
             rows: Mask = placed > 0
-            most = placed + self.free
-            return int(most[rows].min() if rows.any() else most.max(initial=0))
+            free = self.free[rows] if rows.any() else self.free
+            return int(placed.sum() + free.max(initial=0))
         return int(np.count_nonzero((placed > 0) | (self.free > 0)))
 
 
@@ -95,14 +95,16 @@ def _taken(free: Units, order: Indexes, wanted: int) -> Units:
 def _together(room: Room, placed: Units, least: int, most: int) -> Units:
     """Return units on one host. This is the host that already has units, or else the best host.
 
-    The best host is one that the reservation already has, or else a host with room for the most
-    units. Of several such hosts, a host in use is better, and then the host with the least room.
+    If used slots are left on a failed host, two hosts have units. Then the host with the most room
+    gets the further units. The best host is one that the reservation already has, or else a host
+    with room for the most units. Of several such hosts, a host in use is better, and then the host
+    with the least room.
     """
     result = placed.copy()
     reach = np.minimum(room.free, most)
     if placed.any():
-        row = int(np.argmax(placed))
-        result[row] = min(most, int(placed[row] + room.free[row]))
+        row = int(np.argmax(np.where(placed > 0, room.free, -1)))
+        result[row] += min(int(room.free[row]), max(0, most - int(placed.sum())))
         return result
     rows = np.flatnonzero(room.is_kept & (reach >= least))
     if not rows.size:

@@ -155,15 +155,23 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
         raise Conflict(f"Can't delete host {host_id}. The host is reserved.")
     if host.dedication == Dedication.FREEPOOL:
         _demand_no_servers(tx, host)
-    # Ended leases may not have released the host yet.
-    holds.remove_all(tx, host_id)
+    _take_from_leases(tx, host, now)
     slots.remove_child(tx, host, now)
-    if host.dedicated_to is not None:
-        pools.leave(tx, host.dedicated_to, [host], now)
     pools.leave_freepool(tx, [host], now)
     freepool.remove(tx, host_id)
     freepool_usage.leave(tx, host_id, now)
     dedications.dedicate(tx, host, None, None, now)
+
+
+def _take_from_leases(tx: Tx, host: Host, now: datetime) -> None:
+    """Take a host from ended leases that have not released it yet."""
+    owners = {*holds.reservations_on(tx, host.id), host.dedicated_to} - {None}
+    if owners and host.is_forced_down:
+        cleanup.abandon(tx, host.name, now)
+    for owner in sorted(filter(None, owners)):
+        slots.remove(tx, owner, [host], now, 1)
+        pools.leave(tx, owner, [host], now)
+    holds.remove_all(tx, host.id)
 
 
 def is_reserved(tx: Tx, host: Host) -> bool:

@@ -202,6 +202,9 @@ def write(tx: Tx, part: Exchange, excess: int, context: LeaseContext) -> int:
             changes += _lower(tx, part, host, units, context)
     for host in part.chosen.keys() - added.keys() if excess else ():
         units = _lowered(tx, part, host, excess, context)
+        if units and part.reservation.affinity is True:
+            # The slots stay together until one of the hosts can be given up.
+            continue
         excess -= part.holds[host].units - units
         changes += _lower(tx, part, host, units, context)
     return changes

@@ -13,7 +13,7 @@ from typing import TypedDict
 
 from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
 from innkeeper.domain.leases import Lease, Reservation, ReservationState
-from innkeeper.store.queries.leases import holds, leases
+from innkeeper.store.queries.leases import freepool_usage, holds, leases
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.grouping import groups
@@ -140,6 +140,7 @@ def give(tx: Tx, lease: Lease, receiver: str, user_id: str, context: LeaseContex
     for each in _begun(changed):
         pools.set_owner(tx, changed, each, context.now)
         _give_group(tx, each, receiver)
+        _charge(tx, each, context)
     _set_users(tx, lease, {receiver, *shared}, context)
     return changed
 
@@ -154,6 +155,14 @@ def _give_group(tx: Tx, reservation: Reservation, receiver: str) -> None:
         return
 
 
+def _charge(tx: Tx, reservation: Reservation, context: LeaseContext) -> None:
+    """Charge the new owner of a lease for the hosts of a reservation from now on."""
+    held = holds.of_reservation(tx, reservation.id, is_active=True)
+    rows = [each.host_id for each in held if each.units]
+    freepool_usage.end(tx, reservation.uuid, rows, context.now)
+    freepool_usage.begin(tx, reservation.id, rows, context.now)
+
+
 def _set_users(tx: Tx, lease: Lease, after: set[str], context: LeaseContext) -> None:
     """Give and withdraw access to the reservations of a lease that have begun.
 
@@ -165,7 +174,9 @@ def _set_users(tx: Tx, lease: Lease, after: set[str], context: LeaseContext) -> 
         if not each.is_whole:
             _set_access(tx, each, before, after)
     # Because of the new generations, host tables read again which projects may use these hosts.
-    held = holds.of_reservations(tx, [each.id for each in begun if each.is_whole])
+    ending = [each for each in lease.reservations if each.state == ReservationState.ENDING]
+    whole = [each.id for each in (*begun, *ending) if each.is_whole]
+    held = holds.of_reservations(tx, whole)
     rows = {each.host_id for some in held.values() for each in some if each.is_active}
     ids = [each.provider_id for each in freepool.members(tx, rows).values()]
     providers.advance_all(tx, ids, context.now)
@@ -190,11 +201,10 @@ def _begun(lease: Lease) -> list[Reservation]:
 
     Each of these reservations has an aggregate. A reservation of slots also has a flavor.
     """
-    states = (ReservationState.PENDING, ReservationState.ACTIVE)
     return [
         each
         for each in lease.reservations
-        if each.aggregate_id is not None and each.state in states
+        if each.aggregate_id is not None and each.state in ReservationState.PRESENT
     ]
 
 

@@ -9,12 +9,13 @@ its hosts and slots, and may get more. It also keeps its hosts while it still wa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from innkeeper.domain.errors import Conflict, Forbidden, Invalid
 from innkeeper.domain.leases import (
+    RESERVATIONS_MAX,
     ChosenHost,
     Demand,
     EventRequest,
@@ -52,8 +53,6 @@ LEFT_OVER = (
     f"{refusals.NOT_ENOUGH}: the lease still has servers on a failed host. In this time, the host "
     "leaves the freepool or belongs to another lease. Evacuate or delete these servers."
 )
-PRESENT = (ReservationState.PENDING, ReservationState.ACTIVE)
-"""The states of reservations that were not removed from their lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,8 @@ class _Part:
 
     ``reservation`` is ``None`` for a new reservation. ``units`` are the present units (whole hosts
     or slots) by host. The units on ``active`` hosts are already handed over to the project.
-    ``left`` has failed hosts that the reservation holds without units.
+    ``left`` has failed hosts that the reservation holds without units. With ``is_named``, the
+    request changes this reservation.
     """
 
     reservation: Reservation | None
@@ -102,10 +102,23 @@ class _Part:
     units: Mapping[int, int]
     active: frozenset[int] = frozenset()
     left: frozenset[int] = frozenset()
+    is_named: bool = True
 
     @property
     def demand(self) -> Demand:
         return self.request.demand
+
+    @property
+    def chosen_demand(self) -> Demand:
+        """The demand for the choice of hosts.
+
+        A reservation that has begun gets no more units if the request does not name it, unless
+        units are missing.
+        """
+        held = self.reservation
+        if held is None or not held.is_live or held.is_missing or self.is_named:
+            return self.demand
+        return replace(self.demand, units_max=max(self.present, self.demand.units_min))
 
     @property
     def present(self) -> int:
@@ -205,13 +218,15 @@ def _parts(tx: Tx, lease: Lease, wanted: LeaseChange, context: LeaseContext) -> 
     if not (given.keys() | wanted.removed) <= present.keys():
         raise Invalid("Please enter valid reservation IDs")
     for each in lease.reservations:
-        if given.get(each.uuid) and each.state not in PRESENT:
+        if given.get(each.uuid) and each.state not in ReservationState.PRESENT:
             raise Invalid(f"Reservation {each.uuid} was removed and cannot be changed")
     kept = [
         each
         for each in lease.reservations
-        if each.uuid not in wanted.removed and each.state in PRESENT
+        if each.uuid not in wanted.removed and each.state in ReservationState.PRESENT
     ]
+    if wanted.added and len(kept) + len(wanted.added) > RESERVATIONS_MAX:
+        raise Invalid(f"A lease has at most {RESERVATIONS_MAX} reservations.")
     held = holds.of_reservations(tx, [each.id for each in kept])
     requests, total = {}, Total()
     for each in kept:
@@ -230,6 +245,7 @@ def _parts(tx: Tx, lease: Lease, wanted: LeaseChange, context: LeaseContext) -> 
             {hold.host_id: hold.units for hold in held[each.id] if hold.units},
             frozenset(hold.host_id for hold in held[each.id] if hold.is_active),
             frozenset(hold.host_id for hold in held[each.id] if not hold.units),
+            is_named=each.uuid in given,
         )
         for each in kept
     ]
@@ -261,7 +277,7 @@ def _choose(
     if not booking.are_free(table, wholes, window, context, ignored):
         raise Conflict(LEFT_OVER, code=refusals.NO_FREE_HOST)
     changed = booking.Changed(ignored, kept, [each.is_live for each in parts], shut)
-    demands = [each.demand for each in parts]
+    demands = [each.chosen_demand for each in parts]
     found = booking.look(table, demands, window, context, changed)
     if isinstance(found, Lack):
         if has_begun:
@@ -335,7 +351,7 @@ def _remove(tx: Tx, reservation: Reservation, context: LeaseContext) -> None:
     if reservation.state == ReservationState.PENDING and reservation.aggregate_id is None:
         holds.remove(tx, reservation.id, [each.host_id for each in held])
         leases.remove_reservation(tx, reservation.id)
-    elif reservation.state in PRESENT:
+    elif reservation.state in ReservationState.PRESENT:
         handover.close(tx, reservation, context)
 
 

@@ -17,6 +17,8 @@ from innkeeper.systems.leases import freepool_report
 from innkeeper.systems.leases.rendering import microsecond
 
 DEFAULT_PERIOD = timedelta(days=30)
+EARLIEST_END = datetime(1, 1, 1) + DEFAULT_PERIOD  # noqa: DTZ001 - naive, like all times of the core
+"""Python has no time that is a default period before an earlier end."""
 CSV = "text/csv"
 DIGITS = 4
 """The number of decimals of hours. One unit of the last decimal is less than a second."""
@@ -47,7 +49,7 @@ async def show(call: Call) -> Answer:
 
 def _period(call: Call) -> Window:
     end = min(_date(call, "end_date", call.now), call.now)
-    start = _date(call, "start_date", end - DEFAULT_PERIOD)
+    start = _date(call, "start_date", max(end, EARLIEST_END) - DEFAULT_PERIOD)
     if start >= end:
         raise Invalid("Start date must be earlier than end date and current date.")
     return Window(start, end)

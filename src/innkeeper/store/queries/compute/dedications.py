@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.compute import Status
 from innkeeper.domain.ids import ProviderId
+from innkeeper.domain.leases import ReservationState
 from innkeeper.domain.orders import OrderStatus
 from innkeeper.domain.pclouds import consenting
 from innkeeper.store import by_ids
@@ -61,6 +62,7 @@ _UNENDED = Prepared(
     sa.select(reservations.c.id)
     .join(leases, leases.c.id == reservations.c.lease_id)
     .where(reservations.c.uuid == sa.bindparam("reservation"))
+    .where(sa.or_(*(reservations.c.state == each for each in ReservationState.PRESENT)))
     .where(leases.c.ended_at.is_(None), leases.c.is_deleted.is_(sa.false()))
     .where(leases.c.end_at > sa.bindparam("now"))
 )
@@ -161,7 +163,7 @@ def reservations_of_leases_named(
     query = (
         sa.select(leases.c.uuid, reservations.c.uuid)
         .join(reservations, reservations.c.lease_id == leases.c.id)
-        .where(leases.c.name == name, may_use)
+        .where(leases.c.name == name, may_use, reservations.c.state.in_(ReservationState.PRESENT))
         .where(leases.c.is_deleted.is_(False), leases.c.ended_at.is_(None))
         .where(leases.c.end_at > now)
         .order_by(reservations.c.id)

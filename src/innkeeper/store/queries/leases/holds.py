@@ -15,9 +15,7 @@ from innkeeper.store.tables.compute import hosts
 from innkeeper.store.tables.leases import holds, leases, reservations
 from innkeeper.store.transactions import Tx
 
-IS_PRESENT = leases.c.ended_at.is_(None) & reservations.c.state.in_(
-    (ReservationState.PENDING, ReservationState.ACTIVE)
-)
+IS_PRESENT = leases.c.ended_at.is_(None) & reservations.c.state.in_(ReservationState.PRESENT)
 """The condition that a reservation was not removed, and that its lease is not over. Other holds do
 not count, even if their hosts are not empty yet."""
 _HOLDS = sa.select(*records.columns(holds, Hold)).order_by(holds.c.host_id)
@@ -103,6 +101,16 @@ def providers_of(tx: Tx, rows: Collection[int]) -> list[ProviderId]:
         .distinct()
     )
     return sorted({ProviderId(found) for (found,) in by_ids.rows(tx, query, rows)})
+
+
+def reservations_on(tx: Tx, host_id: int) -> list[str]:
+    """Return the uuids of the reservations that hold a host, even if their leases are over."""
+    query = (
+        sa.select(reservations.c.uuid)
+        .join(holds, holds.c.reservation_id == reservations.c.id)
+        .where(holds.c.host_id == host_id)
+    )
+    return list(tx.execute(query).scalars())
 
 
 def remove_all(tx: Tx, host_id: int) -> None:

@@ -19,10 +19,13 @@ _UNITS = (
     .correlate(reservations)
     .scalar_subquery()
 )
-# SELECT lease, window, (SELECT SUM(units) of its holds), unit_amounts
+# SELECT lease, window, (SELECT SUM(units) of its holds), hosts_max, unit_amounts
 #  FROM reservations JOIN leases WHERE the lease is not over
 _RESERVED = (
-    sa.select(leases.c.id, leases.c.start_at, leases.c.end_at, _UNITS, reservations.c.unit_amounts)
+    sa.select(
+        *(leases.c.id, leases.c.start_at, leases.c.end_at),
+        *(_UNITS, reservations.c.hosts_max, reservations.c.unit_amounts),
+    )
     .select_from(reservations)
     .join(leases, leases.c.id == reservations.c.lease_id)
     .where(IS_PRESENT)
@@ -61,13 +64,16 @@ def counts(tx: Tx, project_id: str, now: datetime) -> tuple[int, int]:
 
 
 def reserved(tx: Tx, project_id: str, window: Window) -> list[ReservedUnits]:
-    """Return the units of a project's reservations that are not over and overlap a window."""
+    """Return the units of a project's reservations that are not over and overlap a window.
+
+    Slots that are still used on a failed host, and were replaced, do not count twice.
+    """
     query = _RESERVED.where(
         leases.c.project_id == project_id,
         leases.c.start_at < window.end,
         leases.c.end_at > window.start,
     )
     return [
-        ReservedUnits(lease, Window(start, end), int(units), amounts)
-        for lease, start, end, units, amounts in tx.execute(query)
+        ReservedUnits(lease, Window(start, end), min(int(units), most), amounts)
+        for lease, start, end, units, most, amounts in tx.execute(query)
     ]
