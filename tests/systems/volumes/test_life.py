@@ -10,13 +10,16 @@ import pytest
 
 from innkeeper.domain.compute import Booted
 from innkeeper.domain.errors import InUse, Invalid, NotFound, Refusal, VolumeQuotaExceeded
+from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.slices import Volumes
 from innkeeper.domain.volumes import VolumeBusy, VolumeStatus, VolumeUsage
-from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.hosts import hosts, work
+from innkeeper.systems.compute.servers.results import Result
+from innkeeper.systems.placement import claims
 from innkeeper.systems.volumes import audit, quotas, transfers, types, volumes
 from innkeeper.systems.volumes.creating import CreatedVolume
-from tests.support.clouds import NOW, cloud_in, reported
+from tests.support.clouds import AGENT, NOW, cloud_in, reported
 from tests.support.pools import RACK, add_pool, join, pool_uuid, used
 from tests.support.statements import Counter
 from tests.support.volume_clouds import VolumeCloud
@@ -101,6 +104,32 @@ def test_an_extension_claims_first_and_gives_back_after_a_failure(it: VolumeClou
     failed = it.volume(volume.uuid)
     assert (failed.status, failed.size_gb) == (VolumeStatus.ERROR_EXTENDING, 5)
     assert it.held(volume.uuid) == 5
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_failed_extension_without_an_allocation_holds_up_no_other_order(
+    it: VolumeCloud, *, is_late: bool
+) -> None:
+    extended = it.made(5)
+    it.extend(extended.uuid, 50)
+    other = it.create(3)
+    it.cloud.write(lambda tx: claims.release(tx, [ConsumerUuid(extended.uuid)], NOW))
+    if is_late:
+        it.sweep()
+    else:
+        results = [Result(each.id, each.kind == OrderKind.MAKE_VOLUME, "") for each in it.orders()]
+        it.cloud.write(lambda tx: work.record(tx, AGENT.id, results, NOW))
+    failed = it.volume(extended.uuid)
+    assert (failed.status, failed.size_gb, failed.growing_to_gb) == ("error_extending", 5, None)
+    assert it.status(other.uuid) == ("error" if is_late else "available")
+    assert usage_of(it) == (2, 8)
+    found = it.cloud.read(lambda tx: [each.text for each in audit.findings(tx)])
+    assert found == [
+        f"volume {extended.uuid} should hold 5 GiB on its pool, but holds 0 there, with 0 "
+        "allocations"
+    ]
+    it.delete(extended.uuid)
+    it.settle_all()
 
 
 @pytest.mark.parametrize("size_gb", [5, 4, 101])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -125,6 +126,9 @@ def end_extend(tx: Tx, volume: Volume, fault: str | None, status: str, now: date
     ``status`` is the volume's status after a success. This status may differ from the status before
     the extension, because the volume may have been detached meanwhile. If an administrator has
     reset the status meanwhile, the status is not changed.
+
+    After a failure, an allocation that cannot be replaced is left as it is, and the audit reports
+    it. An error would refuse all results that are recorded together with this one.
     """
     if volume.growing_to_gb is None:
         return
@@ -132,7 +136,8 @@ def end_extend(tx: Tx, volume: Volume, fault: str | None, status: str, now: date
     if fault is None:
         values["size_gb"] = volume.growing_to_gb
     else:
-        _hold(tx, volume, volume.size_gb, volume.project_id, volume.user_id, now)
+        with suppress(VolumeBusy):
+            _hold(tx, volume, volume.size_gb, volume.project_id, volume.user_id, now)
         quotas.add(tx, {_counted(volume): VolumeUsage(0, volume.size_gb - volume.held_gb)})
         status = VolumeStatus.ERROR_EXTENDING
     if volume.status == VolumeStatus.EXTENDING:
@@ -148,7 +153,7 @@ def _counted(volume: Volume) -> tuple[str, int]:
 def _hold(
     tx: Tx, volume: Volume, size_gb: int, project_id: str, user_id: str, now: datetime
 ) -> None:
-    """Replace a volume's allocation. Raises :class:`CapacityExceeded`."""
+    """Replace a volume's allocation. Raises :class:`VolumeBusy`, and then changes nothing."""
     if volume.provider_id is None or volume.class_name is None:
         raise VolumeBusy(f"Invalid volume: Volume {volume.uuid} is on no pool.")
     consumer, held = allocations.of_consumer(tx, volume.uuid)
