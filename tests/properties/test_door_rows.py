@@ -28,6 +28,7 @@ VIEW = DoorView(pod_of(1), "acme", "ann", None, None, "http://door/compute", is_
 NAMES = sorted(
     {*PROJECTS, *HIDDEN, *TEXTS, *WHOLE, *ZONES, *OF_USERS, MARK, "a:project_id", "name", "flavor"}
     | {f"{each}name" for each in HOSTS}
+    | {"image_id"}
 )
 HREFS = st.sampled_from(
     [f"http://pod/{part}" for part in (f"v2.1/servers/{ID}", f"x/images/{OTHER_ID}", "secret")]
@@ -78,14 +79,19 @@ def told(rows: list[Row]) -> dict[str, list[Row]]:
 @given(
     st.lists(ROWS, min_size=1, max_size=3),
     st.booleans(),
+    st.sampled_from([None, "ann"]),
     st.sampled_from([None, "top-image"]),
     st.sampled_from([None, "g"]),
 )
 def test_a_row_is_changed_as_an_answer_is(
-    pages: list[list[Row]], is_admin: bool, image_id: str | None, group: str | None
+    pages: list[list[Row]],
+    is_admin: bool,
+    user_id: str | None,
+    image_id: str | None,
+    group: str | None,
 ) -> None:
     view = DoorView(
-        pod_of(1), "acme", "ann", image_id, group, "http://door/compute", is_admin=is_admin
+        pod_of(1), "acme", user_id, image_id, group, "http://door/compute", is_admin=is_admin
     )
     layouts = RowLayouts()
     for rows in pages:

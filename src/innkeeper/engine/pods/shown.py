@@ -1,7 +1,8 @@
 """Change the answers of pods into answers of the door (gateway to pods).
 
-Always true: no link leads to a pod, and no id of a pod's project is shown. Only administrators see
-names of hosts. The mark that the door stores with a resource is not shown.
+Always true: no link leads to a pod, and no id of a project, user or image in a pod is shown. An
+unknown user or image of the door is shown as an empty text. Only administrators see names of hosts.
+The mark that the door stores with a resource is not shown.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from http import HTTPStatus
 import msgspec
 
 from innkeeper.clients.pods import PodAnswer, PodSilent
-from innkeeper.domain.door import MARK, SERVER, Json
+from innkeeper.domain.door import MARK, SERVER, VOLUME, Json
 from innkeeper.domain.pods import Pod, PodHome, PodRouting
 from innkeeper.engine.pods.provisioning import keypair_name
 from innkeeper.engine.pods.tenants import decoded, is_gone
@@ -31,8 +32,12 @@ HIDDEN = frozenset({"destination_project_id"})
 """The names of fields that are always shown as null. They have ids of projects in the pod that this
 service does not know."""
 HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "host_status")
-WHOLE = frozenset({"links", "metadata", "image", "server_groups"})
+IMAGE_METADATA = "volume_image_metadata"
+WHOLE = frozenset({"links", "metadata", "image", "server_groups", IMAGE_METADATA})
 """The names of fields with objects or lists that :meth:`DoorView.field` changes."""
+OF_IMAGES = frozenset({"image_id", "disk_format"})
+"""All metadata that a volume has from its image has items with these names. Answers to actions show
+it as ``metadata``. A project can give a volume such metadata too, but has no reason to do so."""
 OF_USERS = frozenset({"OS-EXT-SRV-ATTR:hostname"})
 COLLECTION = re.compile(r"/(?:servers|volumes|flavors|images)/")
 SPACE = re.compile(r"\s")
@@ -93,16 +98,27 @@ class DoorView:
             return [moved for each in value if (moved := self.link(each)) is not None]
         if key == "server_groups" and isinstance(value, list):
             return [] if self.group_uuid is None else [self.group_uuid]
-        if key == "image" and isinstance(value, dict) and self.image_id is not None:
-            value = {**value, "id": self.image_id}
+        if key == "image" and isinstance(value, dict):
+            value = "" if self.image_id is None else {**value, "id": self.image_id}
+        if key == IMAGE_METADATA and isinstance(value, dict):
+            value = self.image_metadata(value)
         return self.change(value, depth + 1)
+
+    def image_metadata(self, items: Mapping[str, Json]) -> dict[str, Json]:
+        """Return the metadata that a volume has from its image, with the image's id at the door.
+
+        If the door does not know the image, the id is left out.
+        """
+        if self.image_id is None or "image_id" not in items:
+            return {name: each for name, each in items.items() if name != "image_id"}
+        return {**items, "image_id": self.image_id}
 
     def text(self, key: str, value: str) -> str:
         """Return the text of a field as this service shows it."""
         if key.rpartition(":")[2] in PROJECTS:
             return self.project_id
-        if key == "user_id" and self.user_id is not None:
-            return self.user_id
+        if key == "user_id":
+            return self.user_id or ""
         if key in ZONES and value:
             return self.pod.az_name
         return keypair_name(value) if key == "key_name" else value
@@ -114,7 +130,9 @@ class DoorView:
         if path is None or not isinstance(rel, str):
             return None
         kind = path.split("/", 2)[1]
-        if kind == "images" and self.image_id is not None:
+        if kind == "images":
+            if self.image_id is None:
+                return None
             path = f"/images/{self.image_id}"
         version = VERSIONS[kind] if rel == "self" else ""
         return {"rel": rel, "href": f"{self.address}{version}{path}"}
@@ -154,6 +172,9 @@ def answer_of(answer: PodAnswer, view: DoorView, kind: str) -> tuple[int, bytes,
         headers["location"] = f"{view.address}{version}{place}"
     if not answer.body or answer.status == HTTPStatus.NO_CONTENT:
         return answer.status, b"", headers
-    told = view.change(decoded(answer))
+    told = decoded(answer)
+    metadata = told.get("metadata")
+    if kind == VOLUME and isinstance(metadata, dict) and metadata.keys() >= OF_IMAGES:
+        told = {**told, "metadata": view.image_metadata(metadata)}
     headers["content-type"] = "application/json"
-    return answer.status, msgspec.json.encode(told), headers
+    return answer.status, msgspec.json.encode(view.change(told)), headers

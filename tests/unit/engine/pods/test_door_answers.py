@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import msgspec
 import pytest
 
 from innkeeper.clients.pods import PodAnswer, PodSilent
-from innkeeper.domain.door import MARK, SERVER
+from innkeeper.domain.door import MARK, SERVER, VOLUME
 from innkeeper.engine.pods.shown import DoorView, answer_of
 from tests.support.pod_rows import pod_of
 
@@ -62,6 +63,29 @@ def test_nothing_of_the_pod_is_shown() -> None:
             ],
         }
     }
+
+
+def shown(view: DoorView, body: object, kind: str = SERVER) -> object:
+    """Return a body as the door shows it."""
+    return msgspec.json.decode(answer_of(answer(200, body), view, kind)[1])
+
+
+def test_an_unknown_user_or_image_is_shown_as_an_empty_text() -> None:
+    bookmark = {"rel": "bookmark", "href": "http://pod.example/images/there"}
+    view = replace(USER, user_id=None, image_id=None)
+    body = {"user_id": "door", "image": {"id": "there"}, "links": [bookmark]}
+    assert shown(view, body) == {"user_id": "", "image": "", "links": []}
+
+
+@pytest.mark.parametrize("image_id", ["top-image", None])
+def test_a_volume_shows_the_id_that_its_image_has_at_the_door(image_id: str | None) -> None:
+    view, others = replace(USER, image_id=image_id), {"image_name": "i", "disk_format": "raw"}
+    there = {"image_id": "there", **others}
+    expected = others if image_id is None else {"image_id": image_id, **others}
+    for field in ("volume_image_metadata", "metadata"):
+        assert shown(view, {field: there}, VOLUME) == {field: expected}
+    for own in ({"volume": {"metadata": there}}, {"metadata": {"image_id": "own"}}):
+        assert shown(view, own, VOLUME) == own
 
 
 @pytest.mark.parametrize("end", [" ", "\n", ""])
