@@ -115,7 +115,8 @@ class PodResource:
     ``project_id`` is the project's id at the door. In the pod, this id is the name of the project.
     ``mark`` is the mark that the door sent with the create. ``amounts`` is ``None`` if the pod does
     not report amounts, or while a change of the amounts may be in progress. ``servers`` are the ids
-    of the servers to which a volume is attached.
+    of the servers to which a volume is attached. ``volume_type`` and ``image_name`` are the names
+    of a volume's type and image. At the door, the names are the same.
     """
 
     kind: str
@@ -124,6 +125,8 @@ class PodResource:
     mark: str | None
     amounts: DoorAmounts | None
     servers: tuple[str, ...] = ()
+    volume_type: str | None = None
+    image_name: str | None = None
 
 
 def object_of(told: Json) -> Mapping[str, Json]:

@@ -14,10 +14,12 @@ from innkeeper.engine.pods import reconciling
 from innkeeper.engine.pods.comparing import PodComparison
 from innkeeper.store.queries.pods import routings
 from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.compute.flavors import images
 from innkeeper.systems.pods import bindings, checks, contents, pods
 from innkeeper.systems.pods import routings as door_routings
 from innkeeper.systems.pods.checks import PodDifference, PodFault
-from tests.support.clouds import Numbers
+from innkeeper.systems.volumes import types
+from tests.support.clouds import Numbers, image
 from tests.support.pod_rows import POLICY, add_pod
 from tests.support.stores import NOW
 
@@ -205,6 +207,34 @@ def test_a_volume_with_a_server_of_the_door_is_adopted_without_a_mark(store: Sto
         assert checks.repair(tx, found, NOW) is not None
         (row,) = routings.of_pod(tx, pod.id, VOLUME)
         assert (row.size_gb, row.server_uuid) == (1, server)
+
+
+def test_an_adopted_volume_has_the_type_and_the_image_that_the_door_knows_by_name(
+    store: Store,
+) -> None:
+    volume = PodResource(VOLUME, UUID, "a", MARK, DoorAmounts(size_gb=1))
+    # Two images of project b have the same name, and project a sees no image of project b.
+    owners = {"mine": "a", "theirs": "b", "same-1": "b", "same-2": "b"}
+    wanted = [
+        ("a", "fast", "mine", MARK, "mine"),
+        ("a", "unknown", "theirs", None, None),
+        ("b", None, "same", None, None),
+    ]
+    with store.write() as tx:
+        pod, ids = add_pod(tx, 1), Numbers()
+        for project in ("a", "b"):
+            bindings.bind(tx, POLICY, PodRequest(project), ids=ids, now=NOW)
+        types.create(tx, MARK, "fast", None, {}, is_public=True, now=NOW)
+        for uuid, owner in owners.items():
+            images.create(tx, image(id=uuid, name=uuid.partition("-")[0], owner=owner))
+        for number, (project, kind, name, type_uuid, image_id) in enumerate(wanted):
+            uuid = f"a0000000-0000-4000-8000-00000000001{number}"
+            made = replace(volume, uuid=uuid, project_id=project, volume_type=kind, image_name=name)
+            (found,) = checks.compare(tx, pod, VOLUME, {uuid: made}, NOW)
+            assert checks.repair(tx, found, NOW) is not None
+            (row,) = routings.of_resource(tx, uuid, VOLUME)
+            assert (row.type_uuid, row.image_id, row.user_id) == (type_uuid, image_id, None)
+            routings.remove(tx, row.id)
 
 
 NOT_FINAL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -98,6 +98,16 @@ def test_volumes_have_sizes_and_a_pod_without_volumes_has_none(pod: HostilePod) 
     assert every(pod, VOLUME) == {}
 
 
+def test_the_names_of_the_type_and_the_image_are_told_with_a_volume(pod: HostilePod) -> None:
+    row = {"id": "v1", "tenant_id": "t1", "size": 7}
+    known = {"volume_type": "fast", "volume_image_metadata": {"image_name": "i"}}
+    odd = {"volume_type": 7, "volume_image_metadata": ["i"]}
+    for fields, names in ((known, ("fast", "i")), (odd, (None, None))):
+        pod.answers["/volumes/detail"] = http({"volumes": [{**row, **fields}]})
+        volume = every(pod, VOLUME)["v1"]
+        assert (volume.volume_type, volume.image_name) == names
+
+
 def test_only_ids_of_servers_are_told_with_a_volume(pod: HostilePod) -> None:
     attached = [{"server_id": each} for each in (UUID, UUID + "0", f"urn:uuid:{UUID}", 7, None)]
     row = {"id": "v1", "tenant_id": "t1", "size": 7, "attachments": [*attached, "s", None]}

@@ -19,7 +19,7 @@ from innkeeper.clients.pods import IDENTITY, NoService, PodAnswer, PodCall, PodC
 from innkeeper.domain.door import SERVER, Json, PodResource
 from innkeeper.engine.pods.checking import WITH_FLAVORS, amounts_in
 from innkeeper.engine.pods.marks import ids_of, mark_of
-from innkeeper.engine.pods.shown import PROJECTS
+from innkeeper.engine.pods.shown import IMAGE_METADATA, PROJECTS
 from innkeeper.engine.pods.tenants import COMPUTE, SERVICES, decoded, is_gone
 from innkeeper.systems.identity.names import could_be_stored
 
@@ -91,6 +91,8 @@ class HeldResources:
             _text(mark_of(row)),
             amounts_in(kind, row),
             tuple(ids_of(servers)),
+            _text(row.get("volume_type")),
+            _text(_of(row.get(IMAGE_METADATA), "image_name")),
         )
 
     async def _name(self, project_id: str) -> str:

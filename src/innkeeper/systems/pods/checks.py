@@ -20,9 +20,11 @@ from enum import Enum
 
 from innkeeper.domain.door import MAY_TAKE, SERVER, TAKES, DoorAmounts, PodResource
 from innkeeper.domain.errors import NotFound
+from innkeeper.domain.listing import ImageSelection
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.store.queries.pods import bindings, routings
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.flavors import images
 from innkeeper.systems.identity import projects
 from innkeeper.systems.pods import boot_volumes
 from innkeeper.systems.pods import routings as door_routings
@@ -184,7 +186,9 @@ def _adopt(tx: Tx, pod: Pod, there: PodResource, now: datetime) -> str | None:
         there.kind,
         now,
         now,
+        image_id=_image_named(tx, there.image_name, there.project_id),
         number=1,
+        type_uuid=door_routings.type_named(tx, there.volume_type),
         server_uuid=next(iter(there.servers), None),
         **asdict(amounts),
     )
@@ -192,6 +196,15 @@ def _adopt(tx: Tx, pod: Pod, there: PodResource, now: datetime) -> str | None:
     if there.kind == SERVER:
         boot_volumes.expect(tx, made, now)
     return f"{there.kind} {there.uuid} of project {there.project_id} is remembered"
+
+
+def _image_named(tx: Tx, name: str | None, project_id: str) -> str | None:
+    """Return the id of the only image with this name that a project may see, or ``None``."""
+    if name is None:
+        return None
+    wanted = ImageSelection({"name": (name,)}, viewer=project_id, with_community=True)
+    found = images.page(tx, wanted, None, 2)
+    return found[0].id if len(found) == 1 else None
 
 
 def _is_known(tx: Tx, project_id: str) -> bool:
