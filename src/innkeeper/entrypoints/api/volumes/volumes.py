@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from innkeeper.domain.door import MARK
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.volumes import Volume, VolumeRequest, VolumeSelection
@@ -103,8 +104,11 @@ def _ids(hints: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def check_metadata(items: Mapping[str, str]) -> None:
-    """Raise :class:`Invalid` for more items than a volume can have."""
-    if len(items) > METADATA_MAX:
+    """Raise :class:`Invalid` for more items than a volume can have.
+
+    The mark of a door is not counted, because the door adds this item to those of the user.
+    """
+    if len(items.keys() - {MARK}) > METADATA_MAX:
         raise Invalid(f"A volume can have at most {METADATA_MAX} metadata items.")
 
 
