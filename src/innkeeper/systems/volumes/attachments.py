@@ -132,6 +132,7 @@ def add(tx: Tx, volume: Volume, new: NewAttachment, now: datetime) -> Attachment
             f"Invalid volume: Volume {volume.uuid} status must be available or downloading to "
             f"reserve, but the current status is {volume.status}."
         )
+    volumes.demand_kept(tx, volume)
     is_read_only = volume.is_read_only or new.mode == AttachMode.READ_ONLY
     attachments.insert(tx, _row(new, AttachMode.READ_ONLY if is_read_only else new.mode, now))
     follow(tx, [volume.uuid], now)

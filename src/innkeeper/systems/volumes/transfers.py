@@ -40,6 +40,7 @@ def create(
     """Offer an available volume to the project that knows ``key``."""
     volumes.demand_status(volume, (VolumeStatus.AVAILABLE,), "transfer")
     volumes.demand_unattached(tx, volume)
+    volumes.demand_kept(tx, volume)
     stale = transfers.of_volume(tx, volume.uuid)
     if stale is not None:
         # An administrator has reset the volume's status, which ends its earlier offer.

@@ -56,6 +56,7 @@ by_uuids = volumes.by_uuids
 pool_names = volumes.pool_names
 sums_by_pool = volumes.sums_by_pool
 decision = volumes.decision
+has_drop_order = volumes.has_drop_order
 are_on = volumes.are_on
 
 
@@ -220,6 +221,15 @@ def demand_unattached(tx: Tx, volume: Volume) -> None:
     """
     if attachments.of_volumes(tx, [volume.uuid]):
         raise VolumeBusy(f"Invalid volume: Volume {volume.uuid} is still attached.")
+
+
+def demand_kept(tx: Tx, volume: Volume) -> None:
+    """Raise :class:`VolumeBusy` if the order to delete a volume has not ended.
+
+    The volume's status does not matter. An administrator may have reset it.
+    """
+    if has_drop_order(tx, volume.uuid):
+        raise VolumeBusy(f"Invalid volume: Volume {volume.uuid} is still being deleted.")
 
 
 def forget(tx: Tx, uuids: Collection[str], now: datetime) -> None:

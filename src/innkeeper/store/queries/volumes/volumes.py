@@ -10,11 +10,13 @@ import sqlalchemy as sa
 
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import ProviderId
+from innkeeper.domain.orders import OrderKind, OrderStatus
 from innkeeper.domain.volumes import Volume, VolumeSelection, VolumeUsage
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.paging import SortKey, ordered, rows_after
 from innkeeper.store.prepared import Prepared, PreparedForIds
+from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.tables.placement import resource_providers
 from innkeeper.store.tables.volumes import volume_transfers, volumes
 from innkeeper.store.transactions import Tx
@@ -42,6 +44,16 @@ def by_uuids(tx: Tx, uuids: Collection[str]) -> dict[str, Volume]:
     """Return the volumes with these uuids. Unknown uuids are ignored."""
     found = (Volume(*row) for row in _BY_UUIDS.rows(tx, sorted(set(uuids))))
     return {each.uuid: each for each in found}
+
+
+def has_drop_order(tx: Tx, uuid: str) -> bool:
+    """Return True if an order to delete this volume's data is waiting or held."""
+    query = sa.select(work_orders.c.id).where(
+        work_orders.c.server_uuid == uuid,
+        work_orders.c.kind == OrderKind.DROP_VOLUME,
+        work_orders.c.status.in_((OrderStatus.WAITING, OrderStatus.HELD)),
+    )
+    return tx.execute(query.limit(1)).first() is not None
 
 
 def change(tx: Tx, volume: Volume, values: Mapping[str, Any]) -> None:

@@ -175,11 +175,15 @@ def extend(
     request_id: str | None,
     now: datetime,
 ) -> None:
-    """Begin to make a volume larger. Raises the errors of ``volumes.begin_extend``."""
+    """Begin to make a volume larger.
+
+    Raises the errors of ``volumes.begin_extend`` and ``volumes.demand_kept``.
+    """
     volume = volumes.get(tx, uuid, project_id)
     growing = volumes.begin_extend(
         tx, volume, size_gb, settings, now, is_attached_ok=is_attached_ok
     )
+    volumes.demand_kept(tx, volume)
     kind = OrderKind.GROW_VOLUME
     if not volume_orders.give(tx, growing, kind, now, request_id=request_id):
         raise Invalid(f"Invalid volume: no host can reach the pool of volume {uuid}.")

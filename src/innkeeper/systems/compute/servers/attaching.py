@@ -235,10 +235,9 @@ def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
     if attachment.attached_at is None:
         return
     attachments.change(tx, attachment, {"status": AttachStatus.ATTACHED}, now)
-    volume = volumes.get(tx, attachment.volume_uuid)
+    volume, message = volumes.get(tx, attachment.volume_uuid), owner_message(order, result)
+    orders.end_held(tx, [ServerId(volume.uuid)], message, now)
     if volume.status == VolumeStatus.DELETING:
-        message = owner_message(order, result)
-        orders.end_held(tx, [ServerId(volume.uuid)], message, now)
         values = {"status": VolumeStatus.ERROR_DELETING, "fault": message}
         volumes.write(tx, volume, values, now)
 

@@ -134,12 +134,19 @@ def begin_delete(tx: Tx, volume: Volume, now: datetime, *, request_id: str | Non
 
 
 def unattached(tx: Tx, uuids: Iterable[str], now: datetime) -> None:
-    """Deliver the waiting delete orders of volumes that no longer have an attached server."""
+    """Deliver the waiting delete orders of volumes that no longer have an attached server.
+
+    If an administrator has reset a volume's status meanwhile, the order ends and the volume is
+    kept.
+    """
     for order in orders.held(tx, [ServerId(uuid) for uuid in sorted(set(uuids))]):
-        if order.kind == OrderKind.DROP_VOLUME and not attachments.has_servers(
-            tx, order.server_uuid
-        ):
+        if order.kind != OrderKind.DROP_VOLUME or attachments.has_servers(tx, order.server_uuid):
+            continue
+        volume = volumes.get(tx, order.server_uuid)
+        if volume.status == VolumeStatus.DELETING:
             orders.deliver_held(tx, order, orders.bodies(tx, [order.id])[order.id], now)
+        else:
+            orders.drop_held(tx, order, now)
 
 
 def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
