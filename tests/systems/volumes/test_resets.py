@@ -7,14 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.domain.compute import Booted
+from innkeeper.domain.compute import Booted, Status
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.orders import OrderKind
-from innkeeper.domain.volumes import AttachOrigin, VolumeBusy, VolumeStatus
+from innkeeper.domain.volumes import AttachOrigin, BlockDevice, VolumeBusy, VolumeStatus
+from innkeeper.store.queries.compute import servers as server_rows
+from innkeeper.systems.compute.hosts import work
+from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.volumes import attachments, transfers, volumes
 from innkeeper.systems.volumes.attachments import NewAttachment
-from tests.support.clouds import NOW, cloud_in, reported
+from tests.support.clouds import AGENT, NOW, cloud_in, reported
 from tests.support.volume_clouds import VolumeCloud
+
+BLANK = BlockDevice("blank", size_gb=2)
 
 
 @pytest.fixture
@@ -33,6 +38,12 @@ def active(it: VolumeCloud) -> ServerId:
     assert isinstance(booted, Booted)
     it.settle_all()
     return booted.server_ids[0]
+
+
+def status_of(it: VolumeCloud, server: ServerId) -> str:
+    """A server's status."""
+    found = it.cloud.read(lambda tx: server_rows.by_uuid(tx, server))
+    return Status.DELETED if found is None else found.status
 
 
 def reset(it: VolumeCloud, uuid: str, status: str) -> None:
@@ -84,3 +95,71 @@ def test_a_volume_is_not_used_again_while_an_agent_may_delete_it(it: VolumeCloud
     it.attach(server, volume.uuid)
     it.settle_all()
     assert it.status(volume.uuid) == VolumeStatus.IN_USE
+
+
+@pytest.mark.parametrize("is_made", [True, False])
+@pytest.mark.parametrize(
+    "status", [VolumeStatus.AVAILABLE, VolumeStatus.RESERVED, VolumeStatus.ERROR]
+)
+def test_a_build_does_not_wait_for_a_status_that_was_reset(
+    it: VolumeCloud, status: str, *, is_made: bool
+) -> None:
+    server = it.boot(BLANK)
+    (mine,) = it.attachments(server)
+    reset(it, mine.volume_uuid, status)
+    (make,) = it.orders()
+    it.settle(make, is_ok=is_made)
+    it.settle_all()
+    works = is_made and status != VolumeStatus.ERROR
+    assert status_of(it, server) == (Status.ACTIVE if works else Status.ERROR)
+    assert it.status(mine.volume_uuid) == (VolumeStatus.IN_USE if works else VolumeStatus.ERROR)
+
+
+@pytest.mark.parametrize(
+    "statuses",
+    [
+        (VolumeStatus.AVAILABLE, VolumeStatus.CREATING),
+        (VolumeStatus.CREATING, VolumeStatus.AVAILABLE),
+    ],
+)
+def test_a_build_waits_for_orders_to_make_volumes_and_for_no_status(
+    it: VolumeCloud, statuses: tuple[str, str]
+) -> None:
+    server = it.boot(BLANK, BLANK)
+    first, second = it.orders()
+    for each, new in zip((first, second), statuses, strict=True):
+        reset(it, each.server_uuid, new)
+    it.settle(first)
+    assert it.kinds() == [OrderKind.MAKE_VOLUME]
+    reset(it, first.server_uuid, VolumeStatus.CREATING)
+    it.settle(second)
+    assert it.kinds() == [OrderKind.BUILD]
+    it.settle_all()
+    assert status_of(it, server) == Status.ACTIVE
+    reset(it, first.server_uuid, VolumeStatus.IN_USE)
+
+
+@pytest.mark.parametrize("failed", [0, 1])
+def test_volumes_that_are_reported_together_are_judged_together(
+    it: VolumeCloud, failed: int
+) -> None:
+    server = it.boot(BLANK, BLANK)
+    results = [
+        Result(each.id, number != failed, "broken") for number, each in enumerate(it.orders())
+    ]
+    it.cloud.write(lambda tx: work.record(tx, AGENT.id, results, NOW))
+    assert it.orders() == []
+    assert status_of(it, server) == Status.ERROR
+
+
+@pytest.mark.parametrize("status", [VolumeStatus.AVAILABLE, VolumeStatus.MAINTENANCE])
+def test_a_reset_status_does_not_hide_that_a_volume_was_never_made(
+    it: VolumeCloud, status: str
+) -> None:
+    volume = it.create(1)
+    reset(it, volume.uuid, status)
+    (make,) = it.orders()
+    it.settle(make, is_ok=False)
+    failed = it.volume(volume.uuid)
+    assert failed.status == VolumeStatus.ERROR
+    assert failed.fault == "A host could not carry out the order 'make-volume'."

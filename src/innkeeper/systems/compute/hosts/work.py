@@ -65,14 +65,14 @@ APPLY: Mapping[str, Apply] = {
     OrderKind.SHELVE: one_by_one(shelving.apply_shelve),
     OrderKind.OFFLOAD: one_by_one(shelving.apply_offload),
     OrderKind.UNSHELVE: one_by_one(shelving.apply_unshelve),
-    OrderKind.MAKE_VOLUME: one_by_one(attaching.apply_make),
+    OrderKind.MAKE_VOLUME: attaching.apply_makes,
     OrderKind.GROW_VOLUME: one_by_one(attaching.apply_grow),
     OrderKind.DROP_VOLUME: one_by_one(attaching.apply_drop),
     OrderKind.ATTACH_VOLUME: one_by_one(attaching.apply_attach),
     OrderKind.DETACH_VOLUME: one_by_one(attaching.apply_detach),
 }
-"""The function that applies the results of each kind of order. The functions for builds and for
-deletions get many results, and apply them together."""
+"""The function that applies the results of each kind of order. The functions for builds, for
+deletions and for new volumes get many results, and apply them together."""
 ENDLESS = frozenset(
     {
         OrderKind.DESTROY,

@@ -9,7 +9,7 @@ volume is disconnected.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -33,7 +33,7 @@ from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers import actions, servers, volume_orders
-from innkeeper.systems.compute.servers.results import Result, owner_message
+from innkeeper.systems.compute.servers.results import Ended, Result, ResultSettings, owner_message
 from innkeeper.systems.compute.servers.servers import Failed
 from innkeeper.systems.volumes import attachments, volumes
 from innkeeper.systems.volumes.attachments import NewAttachment
@@ -242,22 +242,33 @@ def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
         volumes.write(tx, volume, values, now)
 
 
-def apply_make(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of an order to make a volume.
+def apply_makes(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -> None:
+    """Apply the results of orders to make volumes.
 
-    If servers wait for this volume, the builds of these servers continue or fail.
+    If servers wait for these volumes, the builds of these servers then continue or fail. A server
+    may wait for several of the volumes, so all results are stored first.
+    """
+    for order, result in reported:
+        _apply_make(tx, order, result, now)
+    for order, _result in reported:
+        _go_on(tx, order.server_uuid, now)
+
+
+def _apply_make(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Store whether a volume was made.
+
+    If an administrator has reset the status meanwhile, only a failure changes the status.
     """
     volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
-    if volume is None or volume.status != VolumeStatus.CREATING:
+    if volume is None:
         return
-    if result.is_ok:
+    if not result.is_ok:
+        message = owner_message(order, result)
+        volumes.write(tx, volume, {"status": VolumeStatus.ERROR, "fault": message}, now)
+    elif volume.status == VolumeStatus.CREATING:
         mine = attachments.of_volumes(tx, [volume.uuid])
         values = {"status": attachments.status_of(mine), "fault": None}
         volumes.write(tx, volume, values, now)
-    else:
-        message = owner_message(order, result)
-        volumes.write(tx, volume, {"status": VolumeStatus.ERROR, "fault": message}, now)
-    _go_on(tx, volume.uuid, now)
 
 
 def _go_on(tx: Tx, volume_uuid: str, now: datetime) -> None:

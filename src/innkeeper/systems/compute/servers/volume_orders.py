@@ -230,6 +230,9 @@ def server_arrived(tx: Tx, listed: Iterable[Mapping[str, Any]], now: datetime) -
 
 
 def are_made(tx: Tx, mine: Sequence[Attachment]) -> bool:
-    """Return True if all volumes of these attachments are made."""
-    found = volumes.by_uuids(tx, [each.volume_uuid for each in mine])
-    return all(each.status != VolumeStatus.CREATING for each in found.values())
+    """Return True if no agent still has to make a volume of these attachments.
+
+    The statuses of the volumes do not matter, because an administrator may have reset them.
+    """
+    pending = orders.waiting_about(tx, [ServerId(each.volume_uuid) for each in mine])
+    return all(each.kind != OrderKind.MAKE_VOLUME for each in pending)
