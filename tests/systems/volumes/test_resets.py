@@ -163,3 +163,51 @@ def test_a_reset_status_does_not_hide_that_a_volume_was_never_made(
     failed = it.volume(volume.uuid)
     assert failed.status == VolumeStatus.ERROR
     assert failed.fault == "A host could not carry out the order 'make-volume'."
+
+
+@pytest.mark.parametrize("is_reset", [True, False])
+@pytest.mark.parametrize("is_dropped", [True, False])
+def test_a_kept_volume_no_longer_grows_after_its_drop(
+    it: VolumeCloud, *, is_reset: bool, is_dropped: bool
+) -> None:
+    volume = it.made(5)
+    it.extend(volume.uuid, 20)
+    it.delete(volume.uuid, is_forced=True)
+    if is_reset:
+        reset(it, volume.uuid, VolumeStatus.AVAILABLE)
+    (drop,) = it.orders()
+    assert (drop.kind, it.held(volume.uuid)) == (OrderKind.DROP_VOLUME, 20)
+    it.settle(drop, is_ok=is_dropped)
+    if is_dropped and not is_reset:
+        assert (it.status(volume.uuid), it.held(volume.uuid)) == (None, 0)
+        return
+    assert it.held(volume.uuid) == 5
+    can_be_extended_again(it, volume.uuid)
+
+
+@pytest.mark.parametrize("is_reset", [True, False])
+def test_a_kept_volume_no_longer_grows_after_it_was_to_be_detached(
+    it: VolumeCloud, *, is_reset: bool
+) -> None:
+    server, volume = active(it), it.made(5)
+    it.attach(server, volume.uuid)
+    it.settle_all()
+    it.extend(volume.uuid, 20)
+    it.delete(volume.uuid, is_forced=True)
+    if is_reset:
+        reset(it, volume.uuid, VolumeStatus.IN_USE)
+    (detach,) = it.orders()
+    it.settle(detach, is_ok=is_reset)
+    assert (it.held(volume.uuid), it.orders()) == (5, [])
+    assert it.status(volume.uuid) == (
+        VolumeStatus.AVAILABLE if is_reset else VolumeStatus.ERROR_DELETING
+    )
+    can_be_extended_again(it, volume.uuid)
+
+
+def can_be_extended_again(it: VolumeCloud, uuid: str) -> None:
+    """Check that a volume can be extended after its status was reset."""
+    reset(it, uuid, VolumeStatus.AVAILABLE)
+    it.extend(uuid, 21)
+    it.settle_all()
+    assert (it.volume(uuid).size_gb, it.held(uuid)) == (21, 21)

@@ -236,7 +236,9 @@ def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
         return
     attachments.change(tx, attachment, {"status": AttachStatus.ATTACHED}, now)
     volume, message = volumes.get(tx, attachment.volume_uuid), owner_message(order, result)
-    orders.end_held(tx, [ServerId(volume.uuid)], message, now)
+    if volumes.has_drop_order(tx, volume.uuid):
+        orders.end_held(tx, [ServerId(volume.uuid)], message, now)
+        volume = volume_orders.end_growth(tx, volume, now)
     if volume.status == VolumeStatus.DELETING:
         values = {"status": VolumeStatus.ERROR_DELETING, "fault": message}
         volumes.write(tx, volume, values, now)
@@ -323,13 +325,13 @@ def apply_drop(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
     if volume is None:
         return
-    if volume.status != VolumeStatus.DELETING:
-        if result.is_ok:
-            values = {"status": VolumeStatus.ERROR, "fault": DATA_IS_GONE}
-            volumes.write(tx, volume, values, now)
-        return
-    if result.is_ok:
+    is_wanted = volume.status != VolumeStatus.DELETING
+    if result.is_ok and not is_wanted:
         volumes.forget(tx, [volume.uuid], now)
-    else:
+        return
+    kept = volume_orders.end_growth(tx, volume, now)
+    if result.is_ok:
+        volumes.write(tx, kept, {"status": VolumeStatus.ERROR, "fault": DATA_IS_GONE}, now)
+    elif not is_wanted:
         values = {"status": VolumeStatus.ERROR_DELETING, "fault": owner_message(order, result)}
-        volumes.write(tx, volume, values, now)
+        volumes.write(tx, kept, values, now)

@@ -30,6 +30,7 @@ SILENT_S = 300.0
 """The number of seconds after which a host counts as silent. Another host of the shared pool then
 gets the orders."""
 HOSTS_TRIED = 20
+NOT_EXTENDED = "The volume was not extended, because it was to be deleted."
 GONE = "The server was deleted, or its new volumes could not be made."
 
 
@@ -147,6 +148,16 @@ def unattached(tx: Tx, uuids: Iterable[str], now: datetime) -> None:
             orders.deliver_held(tx, order, orders.bodies(tx, [order.id])[order.id], now)
         else:
             orders.drop_held(tx, order, now)
+            end_growth(tx, volume, now)
+
+
+def end_growth(tx: Tx, volume: Volume, now: datetime) -> Volume:
+    """End the extension of a volume that was to be deleted, but is kept.
+
+    The deletion has withdrawn the order to extend the volume, so no result will end the extension.
+    """
+    volumes.end_extend(tx, volume, NOT_EXTENDED, volume.status, now)
+    return volumes.get(tx, volume.uuid)
 
 
 def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
