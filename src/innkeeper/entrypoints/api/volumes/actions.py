@@ -195,6 +195,8 @@ async def detach(call: Call, arguments: Mapping[str, Any]) -> Answer:
         if volume.status == VolumeStatus.DETACHING:
             volumes.write(tx, volume, {"status": VolumeStatus.IN_USE}, call.now)
         attachments.remove(tx, chosen, call.now)
+        # If the volume has no attachment, the line above has not set the status.
+        attachments.follow(tx, [volume.uuid], call.now)
 
     return await _change(call, work)
 
