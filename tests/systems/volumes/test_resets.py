@@ -211,3 +211,16 @@ def can_be_extended_again(it: VolumeCloud, uuid: str) -> None:
     it.extend(uuid, 21)
     it.settle_all()
     assert (it.volume(uuid).size_gb, it.held(uuid)) == (21, 21)
+
+
+def test_a_volume_that_was_only_set_to_deleting_can_be_deleted(it: VolumeCloud) -> None:
+    volume = it.made(1)
+    reset(it, volume.uuid, VolumeStatus.DELETING)
+    with pytest.raises(VolumeBusy, match="The status is deleting"):
+        it.delete(volume.uuid)
+    it.delete(volume.uuid, is_forced=True)
+    it.delete(volume.uuid, is_forced=True)
+    it.delete(volume.uuid)
+    assert it.kinds() == [OrderKind.DROP_VOLUME]
+    it.settle_all()
+    assert it.status(volume.uuid) is None

@@ -232,6 +232,14 @@ def demand_kept(tx: Tx, volume: Volume) -> None:
         raise VolumeBusy(f"Invalid volume: Volume {volume.uuid} is still being deleted.")
 
 
+def is_being_deleted(tx: Tx, volume: Volume) -> bool:
+    """Return True if a volume is ``deleting`` and an agent has or will get the order.
+
+    If an administrator has set the status, there is no order.
+    """
+    return volume.status == VolumeStatus.DELETING and has_drop_order(tx, volume.uuid)
+
+
 def forget(tx: Tx, uuids: Collection[str], now: datetime) -> None:
     """Delete volumes whose data is gone, with their allocations, attachments and transfers."""
     left = attachments.of_volumes(tx, uuids)

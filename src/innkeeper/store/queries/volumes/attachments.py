@@ -9,11 +9,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.errors import ConcurrentUpdate
+from innkeeper.domain.orders import OrderKind, OrderStatus
 from innkeeper.domain.volumes import Attachment, AttachOrigin
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import PreparedForIds
-from innkeeper.store.tables.compute import servers
+from innkeeper.store.tables.compute import servers, work_orders
 from innkeeper.store.tables.volumes import volume_attachments, volumes
 from innkeeper.store.transactions import Tx
 
@@ -82,18 +83,29 @@ def page(
     return [Attachment(*row) for row in tx.execute(query.limit(limit))]
 
 
+_HAS_SERVER = sa.exists(
+    sa.select(sa.literal(1))
+    .where(servers.c.uuid == volume_attachments.c.server_uuid)
+    .where(servers.c.deleted_at.is_(None))
+)
+_HAS_ORDER = sa.exists(
+    sa.select(sa.literal(1))
+    .where(work_orders.c.server_uuid == volume_attachments.c.server_uuid)
+    .where(work_orders.c.kind.in_((OrderKind.ATTACH_VOLUME, OrderKind.DETACH_VOLUME)))
+    .where(work_orders.c.status == OrderStatus.WAITING)
+)
+
+
 def without_server(tx: Tx, before: datetime, limit: int) -> list[Attachment]:
-    """Return attachments that are older than ``before`` and whose server does not exist."""
-    exists = sa.exists(
-        sa.select(sa.literal(1))
-        .where(servers.c.uuid == volume_attachments.c.server_uuid)
-        .where(servers.c.deleted_at.is_(None))
-    )
+    """Return attachments that are older than ``before`` and whose server does not exist.
+
+    The attachments that have not changed for the longest time come first.
+    """
     query = (
         _ROWS.where(volume_attachments.c.origin == AttachOrigin.SERVER)
         .where(volume_attachments.c.created_at < before)
-        .where(~exists)
-        .order_by(volume_attachments.c.id)
+        .where(~_HAS_SERVER)
+        .order_by(volume_attachments.c.updated_at, volume_attachments.c.id)
         .limit(limit)
     )
     return [Attachment(*row) for row in tx.execute(query)]
@@ -104,13 +116,16 @@ def stuck_since(
 ) -> list[Attachment]:
     """Return attachments in these statuses that have not changed since ``before``.
 
-    Only attachments that agents make are returned.
+    Only attachments that agents make are returned. Their servers exist, and have no waiting order
+    to attach or detach a volume. The attachments that have not changed for the longest time come
+    first.
     """
     query = (
         _ROWS.where(volume_attachments.c.origin == AttachOrigin.SERVER)
         .where(volume_attachments.c.status.in_(sorted(statuses)))
         .where(volume_attachments.c.updated_at < before)
-        .order_by(volume_attachments.c.id)
+        .where(_HAS_SERVER, ~_HAS_ORDER)
+        .order_by(volume_attachments.c.updated_at, volume_attachments.c.id)
         .limit(limit)
     )
     return [Attachment(*row) for row in tx.execute(query)]

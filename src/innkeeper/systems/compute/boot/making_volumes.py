@@ -17,7 +17,7 @@ from innkeeper.domain.errors import Conflict, Invalid, Refusal
 from innkeeper.domain.images import Image
 from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.slices import Volumes
-from innkeeper.domain.volumes import SourceImage, Volume, VolumeRequest, VolumeStatus
+from innkeeper.domain.volumes import SourceImage, Volume, VolumeRequest
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.queries.compute import orders
 from innkeeper.store.transactions import Tx
@@ -205,7 +205,7 @@ def delete(
     :class:`NotFound`. With ``is_forced``, also raises the errors of ``force_detaching.disconnect``.
     """
     volume = volumes.get(tx, uuid, project_id)
-    if volume.status == VolumeStatus.DELETING:
+    if volumes.is_being_deleted(tx, volume):
         return
     volumes.demand_deletable(tx, volume, is_forced=is_forced)
     if is_forced:

@@ -6,7 +6,6 @@ the volume. The volume cannot be attached elsewhere or deleted before the agent 
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import datetime
 
 from innkeeper.domain.errors import Invalid, NotFound
@@ -102,16 +101,10 @@ def sweep(tx: Tx, before: datetime, now: datetime) -> int:
         volume_orders.servers_gone(tx, [ServerId(uuid)], now)
     moving = (AttachStatus.ATTACHING, AttachStatus.DETACHING)
     stuck = attachments.stuck_since(tx, moving, before, SWEEP_MAX)
-    subjects = {ServerId(each.server_uuid) for each in stuck if each.server_uuid is not None}
-    about = {
-        order.server_uuid
-        for order in (orders.waiting_about(tx, subjects) if subjects else [])
-        if order.kind in (OrderKind.ATTACH_VOLUME, OrderKind.DETACH_VOLUME)
-    }
-    gone = {each.server_uuid for each in orphans}
-    ended = [each for each in stuck if each.server_uuid not in about | gone]
-    for each in ended:
-        # The server is being built or moved. The next sweep tries again.
-        with suppress(VolumeBusy):
+    for each in stuck:
+        try:
             disconnect(tx, each, now)
-    return len(orphans) + len(ended)
+        except VolumeBusy:
+            # The server is being built or moved. A later sweep tries again, after the others.
+            attachments.change(tx, each, {}, now)
+    return len(orphans) + len(stuck)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.domain.moves import MigrationStatus
 from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.volumes import Attachment, AttachStatus, Volume, VolumeStatus
 from innkeeper.store.queries.compute import hosts, migrations, orders
@@ -122,7 +123,7 @@ def begin_delete(tx: Tx, volume: Volume, now: datetime, *, request_id: str | Non
     While servers are attached to the volume, the agent does not get the order yet. If no host can
     carry out the order, the volume is deleted at once.
     """
-    if volume.status == VolumeStatus.DELETING:
+    if volumes.is_being_deleted(tx, volume):
         return
     # Other pending orders about the volume are no longer needed.
     orders.withdraw_all(tx, ServerId(volume.uuid), now)
@@ -143,8 +144,10 @@ def unattached(tx: Tx, uuids: Iterable[str], now: datetime) -> None:
     for order in orders.held(tx, [ServerId(uuid) for uuid in sorted(set(uuids))]):
         if order.kind != OrderKind.DROP_VOLUME or attachments.has_servers(tx, order.server_uuid):
             continue
-        volume = volumes.get(tx, order.server_uuid)
-        if volume.status == VolumeStatus.DELETING:
+        volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
+        if volume is None:
+            orders.drop_held(tx, order, now)
+        elif volume.status == VolumeStatus.DELETING:
             orders.deliver_held(tx, order, orders.bodies(tx, [order.id])[order.id], now)
         else:
             orders.drop_held(tx, order, now)
@@ -173,7 +176,8 @@ def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
     orders.end_held(tx, uuids, GONE, now)
     left = left_somewhere(tx, {ServerId(each.server_uuid or "") for each in mine}, now)
     for each in mine:
-        if each.server_uuid in left and each.status != AttachStatus.DETACHING:
+        if each.server_uuid in left:
+            # The change is also a note that this attachment was looked at.
             attachments.change(tx, each, {"status": AttachStatus.DETACHING}, now)
     mine = [each for each in mine if each.server_uuid not in left]
     attachments.remove(tx, mine, now)
@@ -193,6 +197,9 @@ def left_somewhere(tx: Tx, uuids: Collection[ServerId], now: datetime) -> set[st
     """
     places = set()
     for move in migrations.open_ones(tx, uuids):
+        if move.status == MigrationStatus.FINISHED:
+            # The source has confirmed that it uses no volume of the server.
+            continue
         gone = server_rows.by_uuid(tx, move.server_uuid, is_deleted_wanted=True)
         is_alive = server_rows.by_uuid(tx, move.server_uuid) is not None
         if is_alive or gone is None or gone.host != move.left_on:
