@@ -1,7 +1,10 @@
 """The order of the rows of a list over several pods.
 
-Always true: the last sort key is the id, so no two rows are equal. All pods are asked for the same
-order. The door compares rows by the values that pods show.
+All pods are asked for the same order. The door compares rows by the values that pods show. A pod
+may use another order, because it also compares parts of seconds, or has its own rules for texts and
+nulls.
+
+Always true: rows of the same pod stay in the order of this pod.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
-from operator import itemgetter
+from operator import itemgetter, methodcaller
 
 from innkeeper.domain.door import SERVER, Json
 from innkeeper.domain.errors import Invalid
@@ -45,6 +48,16 @@ texts."""
 Rank = tuple[Comparable, ...]
 """The values by which a row is sorted, in a form that can be compared with the ranks of other rows.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a row in a list over several pods: its rank, and the row id of its pod."""
+
+    rank: Rank
+    pod_id: int
+
+
 RankedRow = tuple[Rank, str, Json]
 """The rank of a row, its id, and the row. If all rows come from a single pod, the ranks are
 empty."""
@@ -75,6 +88,25 @@ class ListOrder:
         """Return the ranks of the rows of a page."""
         columns = (values(page.rows, page.layout.value(name)) for name, _ in self.fields)
         return list(zip(*map(_comparables, columns), strict=True))
+
+    def rising(self, ranks: Sequence[Rank], latest: Rank | None = None) -> list[Rank]:
+        """Return the ranks of rows of a pod, in which no rank is before an earlier one.
+
+        A row whose rank is before that of an earlier row gets the rank of the earlier row.
+        ``latest`` is the last rank of the pod's rows before these rows.
+        """
+        found: list[Rank] = []
+        for rank in ranks:
+            if latest is None or not self.is_after(latest, rank):
+                latest = rank
+            found.append(latest)
+        return found
+
+    def is_behind(self, place: Place, other: Place) -> bool:
+        """Return whether the list shows the row at a place after the row of another pod."""
+        if place.rank == other.rank:
+            return place.pod_id > other.pod_id
+        return self.is_after(place.rank, other.rank)
 
     def is_after(self, rank: Rank, other: Rank) -> bool:
         """Return whether the row with this rank comes after the row with the other rank."""
@@ -109,17 +141,23 @@ def sort_query(kind: str, sort: Sort) -> list[tuple[str, str]]:
     return [("sort", ",".join(f"{key}:{word}" for key, word in words))]
 
 
+_CASEFOLD = methodcaller("casefold")
+
+
 def _comparables(column: Sequence[Json]) -> Iterable[Comparable]:
     # In the usual case, all values are texts. It is handled faster.
-    return (
-        zip(repeat(TEXT), column) if set(map(type, column)) == {str} else map(_comparable, column)
-    )
+    if set(map(type, column)) == {str}:
+        return zip(repeat(TEXT), map(_CASEFOLD, column))
+    return map(_comparable, column)
 
 
 def _comparable(value: Json) -> Comparable:
-    """Return a key by which a value can be compared with any other value. Nulls come first."""
+    """Return a key by which a value can be compared with any other value. Nulls come first.
+
+    Texts are compared without case, as most databases of pods do.
+    """
     if type(value) is str:
-        return TEXT, value
+        return TEXT, value.casefold()
     if value is None:
         return NULL, ""
     return (NUMBER, value) if isinstance(value, int | float) else (TEXT, str(value))

@@ -1,32 +1,33 @@
 """Read one page of a list of servers or volumes from several pods at once.
 
-Always true: a row is shown only if this service has recorded its resource in the pod. Rows are
-sorted by the requested keys, and finally by id. If a pod does not answer, its rows are missing, and
-the list says so.
+Always true: a row is shown only if this service has recorded its resource in the pod. The pages of
+a list together show each row once, in whatever order a pod has its rows. If a pod does not answer,
+its rows are missing, and the list says so.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
+from operator import attrgetter
 from typing import TypeVar
-from urllib.parse import urlencode
 
 import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
-from innkeeper.domain.door import DoorRequest, Json, message_of
+from innkeeper.domain.door import Json, message_of
 from innkeeper.domain.errors import Invalid, Unavailable
 from innkeeper.domain.pods import Pod, PodHome
 from innkeeper.engine.lateness import divided
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
 from innkeeper.engine.pods.list_filters import PAGE, ListFilters, PodFilters
-from innkeeper.engine.pods.list_orders import ListOrder, Rank, RankedRow, Sort, sort_query
+from innkeeper.engine.pods.list_orders import ListOrder, Place, Rank, RankedRow
+from innkeeper.engine.pods.list_questions import PodListQuestion
 from innkeeper.engine.pods.listed_rows import PodPage, RowLayouts
 from innkeeper.engine.pods.provisioning import Provisioning
 from innkeeper.engine.pods.shown import DoorView
@@ -43,38 +44,6 @@ INVALID = "A parameter of the list is invalid."
 Homes = Sequence[tuple[PodHome, Sequence[str]]]
 """Pairs of a home (the pod, project and a few more facts of resources) and the ids of its
 resources."""
-
-
-@dataclass(frozen=True, slots=True)
-class PodListQuestion:
-    """A client's request for a list. ``filters`` are not yet translated for a pod.
-
-    ``project_id`` is ``None`` for a list of all projects. With ``is_brief``, rows only have an id,
-    a name and links. With ``is_alone``, all rows come from a single pod. With ``needs_admin``, pods
-    apply one of the filters only for administrators. With ``needs_details``, this service applies a
-    filter that reads details.
-    """
-
-    request: DoorRequest
-    filters: Sequence[tuple[str, str]]
-    sort: Sort
-    limit: int
-    marker: str | None
-    project_id: str | None
-    az_name: str | None = None
-    is_brief: bool = False
-    is_alone: bool = False
-    needs_admin: bool = False
-    needs_details: bool = False
-
-    def is_about(self, pod: Pod) -> bool:
-        """Return whether the list may contain rows of a pod."""
-        return self.az_name in (None, pod.az_name)
-
-    @property
-    def asks_briefly(self) -> bool:
-        """Whether a pod is asked for a list without details."""
-        return self.is_alone and self.is_brief and not self.needs_details
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +83,12 @@ class Lists:
         known, home = await self._clouds.engine.read(look)
         # A list must not wait for a pod that is down or late.
         awaited, left_out = divided(known, self._clouds.is_awaited)
-        after = await self._after(question, order, awaited, home)
-        asked = [each for each in awaited if question.is_about(each)]
+        asked = sorted(filter(question.is_about, awaited), key=attrgetter("id"))
         missing = [each.pod_name for each in left_out if question.is_about(each)]
         if len(known) == 1 and asked:
             # In this usual case, the pod sorts, and need not send fields that are not shown.
             question = replace(question, is_alone=True)
+        after = await self._after(question, order, awaited, home)
         answers = await asyncio.gather(
             *(self._rows(each, question, order, after) for each in asked), return_exceptions=True
         )
@@ -135,6 +104,7 @@ class Lists:
                 rows += answer[0]
                 has_more = has_more or answer[1]
         if not question.is_alone:
+            # Rows with equal ranks stay in the order of their pods.
             order.sort(rows)
         has_more = bool(rows) and (has_more or len(rows) > question.limit)
         shown = rows[: question.limit]
@@ -147,42 +117,76 @@ class Lists:
         order: ListOrder,
         awaited: Sequence[Pod],
         home: PodHome | None,
-    ) -> tuple[int, Rank] | None:
-        """Return the row id of the marker's pod, and the rank of the marker's row.
+    ) -> Place | None:
+        """Return the place of the marker's row.
 
         Raises :class:`Invalid` if the marker is unknown. Raises :class:`Unavailable` if its pod is
         not one of the ``awaited`` pods, or does not answer.
         """
-        if question.marker is None:
+        marker = question.marker
+        if marker is None:
             return None
         if home is None or question.project_id not in (None, home.project_id):
-            raise Invalid(f"marker [{question.marker[:64]}] not found")
-        kind = question.request.kind
+            raise Invalid(f"marker [{marker[:64]}] not found")
         pod = next((each for each in awaited if each.id == home.pod_id), None)
         if pod is None:
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
+        rank: Rank | None = None
         try:
-            async with asyncio.timeout(self._clouds.podding.pod_request_timeout_s):
-                login = await self._login(pod, question)
-                answer = await self._ask(login, question, f"/{kind}s/{question.marker}")
-            row = decoded(answer).get(kind)
-        except TimeoutError as error:
-            self._clouds.note_late(pod)
-            raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
+            if not question.is_alone and question.is_about(pod):
+                search = partial(self._listed_rank, pod, question, order, marker)
+                rank = await self._in_time(pod, search)
+            if rank is None:
+                show = partial(self._shown_rank, pod, question, order, marker)
+                rank = await self._in_time(pod, show)
         except PodSilent as error:
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
+        return Place(rank, pod.id)
+
+    async def _listed_rank(
+        self,
+        pod: Pod,
+        question: PodListQuestion,
+        order: ListOrder,
+        marker: str,
+        has_told: asyncio.Event,
+    ) -> Rank | None:
+        """Return the marker's rank among the rows of its pod, or ``None`` if it is not listed.
+
+        The rank depends on all rows before the marker; see :meth:`ListOrder.rising`.
+        """
+        login, asked, _ = await self._asked(pod, question)
+        latest: Rank | None = None
+        async for page in self._pages(pod, login, asked, None, has_told):
+            ranks = order.rising(order.ranks(page), latest)
+            if marker in page.ids:
+                return ranks[page.ids.index(marker)]
+            latest = ranks[-1] if ranks else latest
+        return None
+
+    async def _shown_rank(
+        self, pod: Pod, question: PodListQuestion, order: ListOrder, marker: str, _: asyncio.Event
+    ) -> Rank:
+        """Return the rank of the marker's row alone."""
+        kind = question.request.kind
+        login = await self._login(pod, question)
+        row = decoded(await self._ask(login, question, f"/{kind}s/{marker}")).get(kind)
         if not isinstance(row, dict):
-            raise Invalid(f"marker [{question.marker[:64]}] not found")
-        return pod.id, order.rank(row)
+            raise Invalid(f"marker [{marker[:64]}] not found")
+        return order.rank(row)
 
     async def _rows(
-        self, pod: Pod, question: PodListQuestion, order: ListOrder, after: tuple[int, Rank] | None
+        self, pod: Pod, question: PodListQuestion, order: ListOrder, after: Place | None
     ) -> tuple[list[RankedRow], bool]:
         """Return at most ``limit`` rows of a pod after the marker, and whether more rows follow."""
+        return await self._in_time(pod, partial(self._paged, pod, question, order, after))
+
+    async def _in_time(self, pod: Pod, work: Callable[[asyncio.Event], Awaitable[T]]) -> T:
+        """Return what ``work`` returns. Raises :class:`PodSilent` if it takes too long."""
         timeout_s, has_told = self._clouds.podding.pod_request_timeout_s, asyncio.Event()
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._paged(pod, question, order, after, has_told)
+                return await work(has_told)
         except TimeoutError as error:
             # A pod that has sent some pages is not late, even if the list has many pages.
             if not has_told.is_set():
@@ -194,9 +198,42 @@ class Lists:
         pod: Pod,
         question: PodListQuestion,
         order: ListOrder,
-        after: tuple[int, Rank] | None,
+        after: Place | None,
         has_told: asyncio.Event,
     ) -> tuple[list[RankedRow], bool]:
+        login, asked, filters = await self._asked(pod, question)
+        marker, latest = None, None
+        if after is not None and after.pod_id == pod.id:
+            # The pod itself knows which rows come after the marker.
+            marker, latest, after = question.marker, after.rank, None
+        found: list[RankedRow] = []
+        has_more = False
+        async for page in self._pages(pod, login, asked, marker, has_told):
+            ranks: Sequence[Rank] = [()] * len(page.ids)
+            places: Sequence[int] = range(len(page.ids))
+            if not question.is_alone:
+                ranks = order.rising(order.ranks(page), latest)
+                latest = ranks[-1] if ranks else latest
+                if after is not None:
+                    places = [
+                        each
+                        for each in places
+                        if order.is_behind(Place(ranks[each], pod.id), after)
+                    ]
+            shown = await self._show(pod, asked, page, places, filters)
+            rows: Sequence[Json] = _at(page.rows, shown)
+            if question.is_brief:
+                rows = list(map(page.layout.brief, rows))
+            found += zip(_at(ranks, shown), _at(page.ids, shown), rows, strict=True)
+            has_more = page.has_more
+            if len(found) >= question.limit:
+                break
+        return found[: question.limit], has_more or len(found) > question.limit
+
+    async def _asked(
+        self, pod: Pod, question: PodListQuestion
+    ) -> tuple[PodLogin, PodListQuestion, PodFilters]:
+        """Return the login and the question for a pod, and the filters in all."""
         login = await self._login(pod, question)
         filters = await self._filters.of_pod(pod, login, question.request, question.filters)
         asked = replace(question, filters=filters.sent)
@@ -204,8 +241,17 @@ class Lists:
             asked = replace(asked, limit=PAGE, needs_details=True)
         if question.needs_admin and question.project_id is not None:
             asked, login = await self._as_admin(pod, asked)
-        marker = question.marker if after is not None and after[0] == pod.id else None
-        found: list[RankedRow] = []
+        return login, asked, filters
+
+    async def _pages(
+        self,
+        pod: Pod,
+        login: PodLogin,
+        asked: PodListQuestion,
+        marker: str | None,
+        has_told: asyncio.Event,
+    ) -> AsyncIterator[PodPage]:
+        """Yield the pages of a pod after a marker, until there are no more rows."""
         for _ in range(PAGES_MAX):
             try:
                 page = await self._page_of(pod, login, asked, marker)
@@ -216,19 +262,9 @@ class Lists:
                 # and was deleted since.
                 raise PodSilent("it refused the next page of its list") from error
             has_told.set()
-            ranks: Sequence[Rank] = [()] * len(page.ids)
-            places: Sequence[int] = range(len(page.ids))
-            if not question.is_alone:
-                ranks = order.ranks(page)
-                if after is not None:
-                    places = [each for each in places if order.is_after(ranks[each], after[1])]
-            shown = await self._show(pod, asked, page, places, filters)
-            rows: Sequence[Json] = _at(page.rows, shown)
-            if question.is_brief:
-                rows = list(map(page.layout.brief, rows))
-            found += zip(_at(ranks, shown), _at(page.ids, shown), rows, strict=True)
-            if len(found) >= question.limit or not page.has_more:
-                return found[: question.limit], page.has_more or len(found) > question.limit
+            yield page
+            if not page.has_more:
+                return
             marker = page.ids[-1]
             # The next page is larger, so that few requests are needed to skip rows that are not
             # shown.
@@ -239,7 +275,7 @@ class Lists:
         self, pod: Pod, login: PodLogin, question: PodListQuestion, marker: str | None
     ) -> PodPage:
         request = question.request
-        answer = await self._ask(login, question, _target(question, marker))
+        answer = await self._ask(login, question, question.target(marker))
         of = (pod.uuid, question.asks_briefly, *request.headers.values())
         return self._layouts.page(of, f"{request.kind}s", answer)
 
@@ -327,12 +363,3 @@ def _value(page: PodPage, place: int, name: str) -> Json:
 
 def _is_in(home: PodHome, pod: Pod, question: PodListQuestion) -> bool:
     return home.pod_id == pod.id and question.project_id in (None, home.project_id)
-
-
-def _target(question: PodListQuestion, marker: str | None) -> str:
-    """Return the path and the query with which a pod is asked for a page."""
-    kind = question.request.kind
-    query = [*question.filters, *sort_query(kind, question.sort), ("limit", str(question.limit))]
-    query += [("marker", marker)] if marker is not None else []
-    query += [("all_tenants", "1")] if question.project_id is None else []
-    return f"/{kind}s{'' if question.asks_briefly else '/detail'}?{urlencode(query)}"

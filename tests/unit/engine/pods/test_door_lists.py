@@ -15,7 +15,8 @@ from innkeeper.domain.pods import Pod, PodHome
 from innkeeper.engine.lateness import Lateness
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.list_filters import ListFilters
-from innkeeper.engine.pods.lists import DoorPage, Lists, PodListQuestion
+from innkeeper.engine.pods.list_questions import PodListQuestion
+from innkeeper.engine.pods.lists import DoorPage, Lists
 from tests.support.pod_rows import pod_of
 
 CALLER = DoorCaller("acme", "user", is_admin=False)

@@ -21,7 +21,8 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.pods import PodRouting
 from innkeeper.engine.pods.acknowledged_creates import Reads
 from innkeeper.engine.pods.doors import Door
-from innkeeper.engine.pods.lists import DoorPage, PodListQuestion
+from innkeeper.engine.pods.list_questions import PodListQuestion
+from innkeeper.engine.pods.lists import DoorPage
 from innkeeper.entrypoints.api.compute.servers import list_schemas
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.pods.door import places, volumes
