@@ -18,6 +18,7 @@ COMPUTE, VOLUME, IMAGE = "/compute/v2.1", "/volume/v3", "/image/v2/images"
 PUBLIC = {"disk_format": "raw", "container_format": "bare", "visibility": "public"}
 ANN, BOB, NAME = "ann:acme", "bob:acme", "mine"
 HEADERS = {"openstack-api-version": "compute 2.37"}
+NEW_VOLUMES = {"openstack-api-version": "volume 3.60"}
 KEYS = {
     ANN: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOo6/77apAV0iD/wg+PQlbwUpUdGCEtdwtIPZlZRjpyk a@b",
     BOB: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHUcZ7f8g6o8k7C2m4r1o0Z4vM4y8b6c2o2y3p4q5r6s b@b",
@@ -183,3 +184,40 @@ def test_filters_by_what_only_pods_know_are_refused(two: Furnished) -> None:
         answer = two.at.send("GET", path, token="admin")
         assert answer.status_code == httpx.codes.BAD_REQUEST, answer.text
         assert "does not filter by" in answer.text
+
+
+def test_summaries_of_volumes_have_filters(two: Furnished) -> None:
+    def summed(query: str, token: str = ANN) -> tuple[int, Any]:
+        path = f"{VOLUME}/volumes/summary{query}"
+        answer = two.at.send("GET", path, token=token, headers=NEW_VOLUMES)
+        return answer.status_code, answer.json().get("volume-summary", {}).get("total_count")
+
+    uuid = two.volumes["slow", "p1"]
+    assert summed("") == (httpx.codes.OK, 4)
+    assert summed(f"?id={uuid}") == (httpx.codes.OK, 1)
+    assert summed("?host=nowhere&all_tenants=1") == (httpx.codes.OK, 4)
+    assert summed("?all_tenants=1", "admin") == (httpx.codes.OK, 4)
+    assert summed("?availability_zone=nowhere") == (httpx.codes.OK, 0)
+    for query in ("?user_id=ann", "?volume_type=slow", "?encryption_key_id=7", "?offset=1"):
+        assert summed(query) == (httpx.codes.BAD_REQUEST, None)
+    assert summed("?host=nowhere", "admin:acme") == (httpx.codes.BAD_REQUEST, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "is_served"),
+    [
+        ("offset=0&with_count=false", True),
+        ("all_tenants=1", True),
+        ("offset=1", False),
+        ("with_count=true", False),
+    ],
+)
+def test_lists_of_volumes_ignore_no_parameter_that_changes_them(
+    two: Furnished, query: str, is_served: bool
+) -> None:
+    path = f"{VOLUME}/volumes?{query}"
+    answer = two.at.send("GET", path, token=ANN, headers=NEW_VOLUMES)
+    expected = httpx.codes.OK if is_served else httpx.codes.BAD_REQUEST
+    assert answer.status_code == expected, answer.text
+    if is_served:
+        assert two.listed(path) == set(two.volumes.values())

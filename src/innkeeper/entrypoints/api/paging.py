@@ -14,6 +14,8 @@ T = TypeVar("T")
 DIGITS_MAX = 18
 """The maximum number of digits of a number. A number with more digits would not fit the integers of
 the store."""
+PLACES = ("marker", "offset")
+"""The parameters that say where a page begins."""
 
 
 def limit_of(call: Call) -> int:
@@ -28,9 +30,15 @@ def limit_of(call: Call) -> int:
 
 
 def next_query(call: Call, marker: str) -> str:
-    """Return the query of the next page, which is the current query with this marker."""
+    """Return the query of the next page, which is the current query with this marker.
+
+    It has no offset, because the current page has already skipped these rows.
+    """
     pairs = [
-        (name, value) for name, values in call.query.items() if name != "marker" for value in values
+        (name, value)
+        for name, values in call.query.items()
+        if name not in PLACES
+        for value in values
     ]
     return urlencode([*pairs, ("marker", marker)])
 

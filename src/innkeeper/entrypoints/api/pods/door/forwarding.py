@@ -35,10 +35,10 @@ VERSIONS = re.compile(r"/v(?:2\.1|3)(?=/)")
 VERSION_HEADERS = ("openstack-api-version", "x-openstack-nova-api-version")
 OWN_PARAMETERS = frozenset(
     {"limit", "marker", "sort_key", "sort_dir", "sort", "all_tenants", "project_id", "tenant_id"}
-    | {"availability_zone", "offset"}
+    | {"availability_zone", "offset", "with_count"}
 )
 TRUE_WORDS = ("", "1", "true", "yes", "on", "t", "y")
-ALL_PROJECTS = {SERVER: "os_compute_api:servers:index:get_all_tenants", VOLUME: "volume:get_all"}
+ALL_PROJECTS = "os_compute_api:servers:index:get_all_tenants"
 NOT_SERVED = (f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
 SUMMARY = f"{VOLUMES}/summary"
 PLACE = "place"
@@ -105,7 +105,7 @@ async def answered(call: Call, kind: str) -> Answer:
     if IDS[kind] in call.params:
         return await _one(call, door, request)
     if path == SUMMARY:
-        return await volumes.summary(call, door, request, _project(call, kind))
+        return await _summed(call, door, request)
     if call.route.method == "POST":
         return _plain(await door.creating.create(request))
     return await _listed(call, door, request)
@@ -161,6 +161,8 @@ def _plain(answer: DoorAnswer) -> Answer:
 
 async def _listed(call: Call, door: Door, request: DoorRequest) -> Answer:
     limit = limit_of(call)
+    if request.kind == VOLUME:
+        volumes.check_page(call)
     page = DoorPage((), has_more=False, missing=())
     if limit:
         page = await door.lists.page(_question(call, request, limit))
@@ -180,33 +182,40 @@ async def _listed(call: Call, door: Door, request: DoorRequest) -> Answer:
     return Answer(HTTPStatus.OK, body)
 
 
-def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
-    context, project_id = call.context, _project(call, request.kind)
+async def _summed(call: Call, door: Door, request: DoorRequest) -> Answer:
+    volumes.check_page(call)
+    filters, needs_admin = _filters(call, VOLUME)
+    project_id = _project(call, VOLUME)
+    if needs_admin and project_id is not None:
+        raise Invalid("Summaries of one project cannot be filtered by hosts or migrations.")
+    return await volumes.summary(call, door, request, project_id, filters)
+
+
+def _filters(call: Call, kind: str) -> tuple[list[tuple[str, str]], bool]:
+    """Return the filters of a list, and whether pods apply one only for administrators."""
     filters = [
         (name, each)
         for name, values in call.query.items()
         if name not in OWN_PARAMETERS
         for each in values
     ]
-    of_admins = {name for name, _ in filters if _is_of_admins(request.kind, name)}
-    if not context.is_admin:
+    of_admins = {name for name, _ in filters if _is_of_admins(kind, name)}
+    if not call.context.is_admin:
         # These filters are not forwarded, because the number of rows in a pod's answer could reveal
         # where servers are.
-        filters = [each for each in filters if each[0] not in of_admins]
+        return [each for each in filters if each[0] not in of_admins], False
+    return filters, bool(of_admins)
+
+
+def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
+    project_id = _project(call, request.kind)
+    filters, needs_admin = _filters(call, request.kind)
     sort = sort_of(call.query, request.kind)
     zone = call.last("availability_zone")
     is_brief = not call.route.path.endswith("/detail")
     marker = call.last("marker")
     return PodListQuestion(
-        request,
-        filters,
-        sort,
-        limit,
-        marker,
-        project_id,
-        zone,
-        is_brief,
-        needs_admin=context.is_admin and bool(of_admins),
+        request, filters, sort, limit, marker, project_id, zone, is_brief, needs_admin=needs_admin
     )
 
 
@@ -217,8 +226,11 @@ def _project(call: Call, kind: str) -> str | None:
         is_for_all = (call.last("all_tenants") or "").lower() in TRUE_WORDS
     if not is_for_all:
         return call.context.project_id
+    if not call.context.is_admin and kind == VOLUME:
+        # As in Cinder, other users see only their own volumes.
+        return call.context.project_id
     if not call.context.is_admin:
-        call.demand(ALL_PROJECTS[kind], project_id=None)
+        call.demand(ALL_PROJECTS, project_id=None)
         raise Invalid("Only administrators may list the resources of all projects.")
     return call.last("project_id", call.last("tenant_id"))
 

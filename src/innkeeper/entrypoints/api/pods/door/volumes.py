@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
-from innkeeper.domain.door import MARK, DoorRequest
+from innkeeper.domain.door import MARK, VOLUME, DoorRequest
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.pods import PodRouting
 from innkeeper.engine.pods.doors import Door
+from innkeeper.engine.pods.list_filters import INTERNAL, TYPES
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE
 from innkeeper.engine.pods.volume_parts import ATTACHMENT, TRANSFER, VolumePart
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.volumes import calling
 
 ATTACHMENTS = "/v3/attachments"
 TRANSFERS = ("/v3/os-volume-transfer", "/v3/volume-transfers")
 IDS = {ATTACHMENT: "attachment_id", TRANSFER: "transfer_id"}
 TOTALS = ("total_count", "total_size")
+UNSENT = frozenset({"user_id", "image_id", *TYPES}) | INTERNAL[VOLUME]
+"""The filters whose values mean nothing to pods. Lists apply some of them to the rows of pods."""
 FILTERS = ("volume_id", "instance_id", "status")
 BRIEF = {
     ATTACHMENT: ("id", "status", "instance", "volume_id"),
@@ -57,13 +62,34 @@ async def answered(call: Call, door: Door, request: DoorRequest, part: VolumePar
     return Answer(found.status, found.body or None, dict(found.headers))
 
 
-async def summary(call: Call, door: Door, request: DoorRequest, project_id: str | None) -> Answer:
+def check_page(call: Call) -> None:
+    """Raise :class:`Invalid` for parameters of lists of volumes that a door does not support."""
+    if (call.last("offset") or "").strip("0"):
+        raise Invalid("A service in front of pods does not support offset. Use marker.")
+    if calling.flag("with_count", call.last("with_count", "false")):
+        raise Invalid("A service in front of pods does not support with_count.")
+
+
+async def summary(
+    call: Call,
+    door: Door,
+    request: DoorRequest,
+    project_id: str | None,
+    filters: Sequence[tuple[str, str]],
+) -> Answer:
     """Return a summary of a project's volumes in all pods.
 
-    If ``project_id`` is ``None``, the summary has the volumes of all projects.
+    If ``project_id`` is ``None``, the summary has the volumes of all projects. Raises
+    :class:`Invalid` for filters that pods cannot apply.
     """
+    for name, _ in filters:
+        if name in UNSENT:
+            raise Invalid(f"This service does not filter summaries by {name}.")
+    zone = call.last("availability_zone")
     homes = await door.lookups.homes(project_id)
-    target = "/volumes/summary" + ("?all_tenants=1" if project_id is None else "")
+    homes = [each for each in homes if zone in (None, each.az_name)]
+    query = [*filters, *([("all_tenants", "1")] if project_id is None else [])]
+    target = "/volumes/summary" + (f"?{urlencode(query)}" if query else "")
     told, missing = await door.lookups.ask(
         homes, project_id, BLOCK_STORAGE, target, request.headers
     )
