@@ -176,6 +176,15 @@ def test_volumes_are_found_by_their_type_and_user(two: Furnished) -> None:
     assert two.listed(f"{path}?host=nowhere") == slow | fast
 
 
+def test_volumes_are_found_by_the_new_name_of_their_type(two: Furnished) -> None:
+    path = f"{VOLUME}/types/{two.types['slow']}"
+    slow = {two.volumes["slow", pod] for pod in ("p1", "p2")}
+    for name in ("slower", "slow"):
+        body = {"volume_type": {"name": name}}
+        two.at.ask("PUT", path, body, token="admin")
+        assert two.listed(f"{VOLUME}/volumes?volume_type={name}") == slow
+
+
 def test_filters_by_what_only_pods_know_are_refused(two: Furnished) -> None:
     for path in (
         f"{COMPUTE}/servers?all_tenants=1&instance_type_id=7",

@@ -234,6 +234,7 @@ class PodHome(NamedTuple):
     user_id: str | None
     image_id: str | None
     server_group_uuid: str | None
+    type_uuid: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from innkeeper.clients.pod_logins import PodLogin
@@ -90,7 +90,7 @@ class ListFilters:
             elif name == "image_id" and not is_server:
                 here.append(_of_image(value))
             elif name in TYPES and not is_server:
-                here.append(_of_type(await self._type_names(request, value)))
+                here.append(_of_type(await self._types(request, value)))
             else:
                 sent.append((name, value))
         return PodFilters(sent, here)
@@ -107,12 +107,13 @@ class ListFilters:
         except (Conflict, Invalid):
             return None
 
-    async def _type_names(self, request: DoorRequest, value: str) -> frozenset[str]:
+    async def _types(self, request: DoorRequest, value: str) -> Mapping[str, str]:
+        """Return the names of the volume types with this id or name, by the ids of the types."""
         caller = request.caller
 
-        def look(tx: Tx) -> frozenset[str]:
+        def look(tx: Tx) -> Mapping[str, str]:
             known = types.listing(tx, caller.project_id, is_admin=caller.is_admin)
-            return frozenset(each.name for each in known if value in (each.uuid, each.name))
+            return {each.uuid: each.name for each in known if value in (each.uuid, each.name)}
 
         return await self._clouds.engine.read(look)
 
@@ -134,9 +135,12 @@ def _of_image(value: str) -> Accepts:
     return lambda _, home: home.image_id == wanted
 
 
-def _of_type(names: frozenset[str]) -> Accepts:
-    def accepts(value_of: ValueOf, _: PodHome) -> bool:
+def _of_type(wanted: Mapping[str, str]) -> Accepts:
+    def accepts(value_of: ValueOf, home: PodHome) -> bool:
+        if home.type_uuid is not None:
+            # The type may have been renamed since the pod made the volume.
+            return home.type_uuid in wanted
         name = value_of("volume_type")
-        return isinstance(name, str) and name in names
+        return isinstance(name, str) and name in wanted.values()
 
     return accepts

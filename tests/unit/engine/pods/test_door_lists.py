@@ -76,17 +76,27 @@ class Types:
     """Replaces an engine whose database has a volume type."""
 
     async def read(self, _: Any) -> Any:
-        return frozenset({"std"})
+        return {"type-1": "std"}
 
 
 @pytest.mark.parametrize(
-    ("shown", "expected"),
-    [("std", True), ("other", False), (None, False), ({"name": "std"}, False)],
+    ("shown", "recorded", "expected"),
+    [
+        ("std", None, True),
+        ("other", None, False),
+        (None, None, False),
+        ({"name": "std"}, None, False),
+        ("its-former-name", "type-1", True),
+        ("std", "type-2", False),
+    ],
 )
-def test_a_filter_by_type_accepts_only_the_name_of_the_type(shown: Any, expected: bool) -> None:
+def test_a_filter_by_type_accepts_only_the_recorded_type_or_else_its_name(
+    shown: Any, recorded: str | None, expected: bool
+) -> None:
     nobody: Any = None
     types: Any = Types()
     clouds = PodClouds(types, nobody, nobody, nobody, nobody, nobody, nobody, nobody)
     request = replace(REQUEST, kind=VOLUME)
     found = ListFilters(clouds, nobody).of_pod(pod_of(1), nobody, request, [("volume_type", "std")])
-    assert asyncio.run(found).accept(lambda _: shown, nobody) is expected
+    home = PodHome(1, "acme", "user", None, None, recorded)
+    assert asyncio.run(found).accept(lambda _: shown, home) is expected
