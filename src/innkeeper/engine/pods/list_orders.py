@@ -51,7 +51,7 @@ Rank = tuple[Comparable, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowPlace:
     """The place of a row in a list over several pods: its rank, and the row id of its pod."""
 
     rank: Rank
@@ -102,7 +102,7 @@ class ListOrder:
             found.append(latest)
         return found
 
-    def is_behind(self, place: Place, other: Place) -> bool:
+    def is_behind(self, place: RowPlace, other: RowPlace) -> bool:
         """Return whether the list shows the row at a place after the row of another pod."""
         if place.rank == other.rank:
             return place.pod_id > other.pod_id

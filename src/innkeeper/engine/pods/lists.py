@@ -26,7 +26,7 @@ from innkeeper.engine.lateness import divided
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
 from innkeeper.engine.pods.list_filters import PAGE, ListFilters, PodFilters
-from innkeeper.engine.pods.list_orders import ListOrder, Place, Rank, RankedRow
+from innkeeper.engine.pods.list_orders import ListOrder, Rank, RankedRow, RowPlace
 from innkeeper.engine.pods.list_questions import PodListQuestion
 from innkeeper.engine.pods.listed_rows import PodPage, RowLayouts
 from innkeeper.engine.pods.provisioning import Provisioning
@@ -117,7 +117,7 @@ class Lists:
         order: ListOrder,
         awaited: Sequence[Pod],
         home: PodHome | None,
-    ) -> Place | None:
+    ) -> RowPlace | None:
         """Return the place of the marker's row.
 
         Raises :class:`Invalid` if the marker is unknown. Raises :class:`Unavailable` if its pod is
@@ -141,7 +141,7 @@ class Lists:
                 rank = await self._in_time(pod, show)
         except PodSilent as error:
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
-        return Place(rank, pod.id)
+        return RowPlace(rank, pod.id)
 
     async def _listed_rank(
         self,
@@ -176,7 +176,7 @@ class Lists:
         return order.rank(row)
 
     async def _rows(
-        self, pod: Pod, question: PodListQuestion, order: ListOrder, after: Place | None
+        self, pod: Pod, question: PodListQuestion, order: ListOrder, after: RowPlace | None
     ) -> tuple[list[RankedRow], bool]:
         """Return at most ``limit`` rows of a pod after the marker, and whether more rows follow."""
         return await self._in_time(pod, partial(self._paged, pod, question, order, after))
@@ -198,7 +198,7 @@ class Lists:
         pod: Pod,
         question: PodListQuestion,
         order: ListOrder,
-        after: Place | None,
+        after: RowPlace | None,
         has_told: asyncio.Event,
     ) -> tuple[list[RankedRow], bool]:
         login, asked, filters = await self._asked(pod, question)
@@ -218,7 +218,7 @@ class Lists:
                     places = [
                         each
                         for each in places
-                        if order.is_behind(Place(ranks[each], pod.id), after)
+                        if order.is_behind(RowPlace(ranks[each], pod.id), after)
                     ]
             shown = await self._show(pod, asked, page, places, filters)
             rows: Sequence[Json] = _at(page.rows, shown)
