@@ -33,7 +33,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     """A door over two pods with two hosts each."""
     folder: Path = tmp_path_factory.mktemp("door")
     with door(folder, {**GATEWAY, "pod_request_timeout_s": "10"}) as made:
-        made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
+        for flavor in (FLAVOR, TINY):
+            made.ask("POST", f"{COMPUTE}/flavors", {"flavor": flavor}, token="admin")
         for name in ("p1", "p2"):
             made.add(name, made.pods.start(name, 2, {"build_plan_encryption_key": ""}).address)
         yield made
@@ -68,6 +69,11 @@ def groups_in(at: Door, pod: str) -> list[Any]:
     """Return all server groups of a pod."""
     found: list[Any] = at.pods[pod].get("/os-server-groups?all_projects=1")["server_groups"]
     return found
+
+
+def named(at: Door, pod: str, uuid: str) -> list[Any]:
+    """Return the server groups of a pod that stand for a group of the door."""
+    return [each for each in groups_in(at, pod) if each["name"] == uuid]
 
 
 def bind(at: Door, project: str, pod: str) -> None:
@@ -133,13 +139,26 @@ def test_first_servers_at_the_same_moment_make_one_group(two: Door) -> None:
     token = "u:crowd"
     uuid = group(two, token, "soft-affinity")
     # Small ones, since the servers of other tests fill the pods.
-    two.ask("POST", f"{COMPUTE}/flavors", {"flavor": TINY}, token="admin")
     with ThreadPoolExecutor(6) as clients:
         answers = list(clients.map(lambda _: boot(two, token, uuid, flavorRef="tiny"), range(6)))
     assert {each.status_code for each in answers} == {httpx.codes.ACCEPTED}
-    named = [each for name in ("p1", "p2") for each in groups_in(two, name) if each["name"] == uuid]
-    assert len(named) == 1
-    assert sorted(named[0]["members"]) == sorted(each.json()["server"]["id"] for each in answers)
+    (made,) = [*named(two, "p1", uuid), *named(two, "p2", uuid)]
+    assert sorted(made["members"]) == sorted(each.json()["server"]["id"] for each in answers)
+
+
+def test_a_group_that_the_pod_lost_is_made_again_once(two: Door) -> None:
+    token = "u:lost"
+    uuid = group(two, token, "soft-anti-affinity")
+    assert boot(two, token, uuid, flavorRef="tiny").status_code == httpx.codes.ACCEPTED
+    pod = next(name for name in ("p1", "p2") if named(two, name, uuid))
+    (old,) = named(two, pod, uuid)
+    assert two.pods[pod].call("DELETE", f"/os-server-groups/{old['id']}").is_success
+    with ThreadPoolExecutor(4) as clients:
+        answers = list(clients.map(lambda _: boot(two, token, uuid, flavorRef="tiny"), range(4)))
+    assert {each.status_code for each in answers} == {httpx.codes.ACCEPTED}, answers[0].text
+    (new,) = named(two, pod, uuid)
+    assert new["id"] != old["id"]
+    assert sorted(new["members"]) == sorted(each.json()["server"]["id"] for each in answers)
 
 
 @pytest.fixture

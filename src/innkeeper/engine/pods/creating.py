@@ -10,7 +10,7 @@ A client may get its answer before the routing is settled; see
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -69,7 +69,7 @@ FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_
 the create."""
 LACKING = {HTTPStatus.BAD_REQUEST: "badRequest", HTTPStatus.NOT_FOUND: "itemNotFound"}
 """Statuses (and the keys of their bodies) that show that a pod may have lost an object of the
-create: a flavor, volume type, key pair or image."""
+create: a flavor, volume type, key pair, image or server group."""
 AWAY = "The cloud that serves this request does not answer. Try again later."
 UNKNOWN = "It is not known whether the resource was created. Check the list before you retry."
 
@@ -167,7 +167,7 @@ class Creating:
         try:
             answer = await self._send(sent, body)
             if _may_lack(answer):
-                repaired = await self._repaired(sent)
+                repaired = await self._repaired(sent, body)
                 # A refused create made nothing, so it may be sent again.
                 answer = answer if repaired is None else await self._send(sent, repaired)
         except PodSilent as error:
@@ -200,14 +200,14 @@ class Creating:
         )
         return await self._clouds.client.send(sent.login, call)
 
-    async def _repaired(self, sent: _Sent) -> dict[str, Json] | None:
-        """Return a new body if the pod had lost an object that the body names, or else ``None``."""
+    async def _repaired(self, sent: _Sent, refused: Mapping[str, Json]) -> dict[str, Json] | None:
+        """Return a new body if the pod had lost an object of the ``refused`` one, or ``None``."""
         made = self._provisioning.made
         try:
             body = await self._body(sent.plan, sent.pod, sent.login, is_sure=False)
         except (Conflict, PodSilent):
             return None
-        return body if self._provisioning.made > made else None
+        return body if self._provisioning.made > made or body != refused else None
 
     async def _body(
         self, plan: Plan, pod: Pod, login: PodLogin, *, is_sure: bool = True
@@ -247,7 +247,7 @@ class Creating:
         body = {**object_of(plan.request.body), plan.key: fields}
         whole = hints.translated(body, plan.key, plan.hinted, pod.id)
         if plan.server_group is not None:
-            group_id = await self._groups.group(pod, login, plan.server_group)
+            group_id = await self._groups.group(pod, login, plan.server_group, is_sure=is_sure)
             key = hints.key_of(whole) or hints.SERVER_KEYS[0]
             whole[key] = {**object_of(whole[key]), "group": group_id}
         return whole

@@ -2,12 +2,13 @@
 
 Always true: in a pod, the name of a group is the group's id at the door (gateway). Only one request
 at a time makes a group in a pod. If an earlier request may have made the group, it is first looked
-for by its name.
+for by its name. No create uses a group that is being deleted in its pod.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 from http import HTTPStatus
 from urllib.parse import quote
@@ -40,8 +41,12 @@ class GroupProvisioning:
         self._clouds = clouds
         self._tenants = tenants
 
-    async def group(self, pod: Pod, login: PodLogin, group: ServerGroup) -> str:
+    async def group(
+        self, pod: Pod, login: PodLogin, group: ServerGroup, *, is_sure: bool = True
+    ) -> str:
         """Return the id of a group in a pod. Make the group if the pod lacks it.
+
+        With ``is_sure``, the pod is not asked for a group with a recorded id.
 
         Raises :class:`Conflict` if the pod refuses the group, and :class:`PodSilent`.
         """
@@ -49,8 +54,10 @@ class GroupProvisioning:
         try:
             async with asyncio.timeout(timeout_s):
                 routing, is_ours = await self._begin(pod, group)
+                if not is_sure and routing.bottom_id and await self._is_lost(routing, login):
+                    routing, is_ours = await self._begin_again(routing, pod, group)
                 while routing.bottom_id is None and not is_ours:
-                    # Another request is making the group.
+                    # Another request is making or removing the group.
                     await asyncio.sleep(PAUSE_S)
                     routing, is_ours = await self._begin(pod, group)
                 return routing.bottom_id or await self._make(routing, login, group)
@@ -64,6 +71,23 @@ class GroupProvisioning:
         def work(tx: Tx) -> tuple[PodRouting, bool]:
             return pod_groups.begin(tx, group.uuid, group.project_id, pod.id, now=now, stale=stale)
 
+        return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
+
+    async def _begin_again(
+        self, lost: PodRouting, pod: Pod, group: ServerGroup
+    ) -> tuple[PodRouting, bool]:
+        """Begin to make a group that the pod has lost, unless another request has begun."""
+        now = self._clouds.clock()
+        begun = await self._write(lambda tx: pod_groups.lose(tx, lost, now))
+        return await self._begin(pod, group) if begun is None else (begun, True)
+
+    async def _is_lost(self, routing: PodRouting, login: PodLogin) -> bool:
+        answer = await self._ask(login, "GET", _path(routing.bottom_id or ""))
+        if answer.status != HTTPStatus.OK and not is_gone(answer):
+            raise PodSilent.of_status(answer.status)
+        return answer.status != HTTPStatus.OK
+
+    async def _write(self, work: Callable[[Tx], PodRouting | None]) -> PodRouting | None:
         return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
 
     async def _make(self, routing: PodRouting, login: PodLogin, group: ServerGroup) -> str:
@@ -98,19 +122,30 @@ class GroupProvisioning:
         return _id_of(named[0]) if named else None
 
     async def remove(self, routing: PodRouting, pod: Pod) -> bool:
-        """Delete a group in a pod, and forget its routing. Always returns true.
+        """Delete a group in a pod, and forget its routing.
 
-        Raises :class:`PodSilent`.
+        Return false if the group has been used since the routing was read. Raises
+        :class:`PodSilent`.
         """
-        login = await self._tenants.of_project(pod, routing.project_id)
+        login, now = await self._tenants.of_project(pod, routing.project_id), self._clouds.clock()
+        begun = await self._write(lambda tx: pod_groups.begin_removal(tx, routing, now))
+        if begun is None:
+            return False
+        try:
+            # A create makes an incomplete group itself, but only after twice this time.
+            async with asyncio.timeout(self._clouds.podding.pod_request_timeout_s):
+                await self._delete(routing, login)
+        except TimeoutError as error:
+            raise PodSilent("the server group was not deleted in time") from error
+        await self._clouds.engine.write(lambda tx: pod_groups.end_removal(tx, begun))
+        return True
+
+    async def _delete(self, routing: PodRouting, login: PodLogin) -> None:
         uuid = routing.bottom_id or await self._named(login, routing.top_id)
         if uuid is not None:
-            path = f"/os-server-groups/{quote(uuid, safe='')}"
-            answer = await self._ask(login, "DELETE", path)
+            answer = await self._ask(login, "DELETE", _path(uuid))
             if answer.status != HTTPStatus.NO_CONTENT and not is_gone(answer):
                 raise PodSilent.of_status(answer.status)
-        await self._clouds.engine.write(lambda tx: routings.forget(tx, routing.id))
-        return True
 
     async def _ask(self, login: PodLogin, method: str, target: str, body: Json = None) -> PodAnswer:
         raw = b"" if body is None else msgspec.json.encode(body)
@@ -118,6 +153,10 @@ class GroupProvisioning:
         return await self._clouds.client.send(
             login, PodCall(COMPUTE, method, target, timeout_s, raw, VERSION)
         )
+
+
+def _path(uuid: str) -> str:
+    return f"/os-server-groups/{quote(uuid, safe='')}"
 
 
 def _id_of(told: Json) -> str | None:

@@ -7,11 +7,12 @@ written first.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.door import GROUP
-from innkeeper.domain.errors import Conflict, QuotaExceeded
+from innkeeper.domain.errors import Conflict, NotFound, QuotaExceeded
 from innkeeper.domain.pods import PodRouting
 from innkeeper.store.queries.pods import routings
 from innkeeper.store.transactions import Tx
@@ -85,3 +86,50 @@ def begin(
 def confirm(tx: Tx, row_id: int, bottom_id: str, now: datetime) -> None:
     """Record the id of a group in a pod."""
     routings.change(tx, row_id, {"bottom_id": bottom_id, "updated_at": now})
+
+
+def lose(tx: Tx, seen: PodRouting, now: datetime) -> PodRouting | None:
+    """Take the id from a group's routing, because the pod does not have the group any more.
+
+    Return the changed routing. The caller must then make the group again. Return ``None`` if the
+    routing has another id by now, or none, because another request makes the group.
+    """
+    found = routings.by_id(tx, seen.id)
+    if found is None or found.bottom_id is None or found.bottom_id != seen.bottom_id:
+        return None
+    return _without_id(tx, found, now)
+
+
+def begin_removal(tx: Tx, seen: PodRouting, now: datetime) -> PodRouting | None:
+    """Take the id from a group's routing before the group is removed from the pod.
+
+    A create that needs the group then waits, or makes the group again. Return the changed routing,
+    or ``None`` if the group has been used since it was ``seen``.
+    """
+    found = routings.by_id(tx, seen.id)
+    if found is None or found.updated_at != seen.updated_at:
+        return None
+    has_servers = any(each.pod_id == found.pod_id for each in routings.of_group(tx, found.top_id))
+    if has_servers and _is_known(tx, found.top_id):
+        return None
+    return _without_id(tx, found, now)
+
+
+def end_removal(tx: Tx, begun: PodRouting) -> None:
+    """Forget a removed group, unless another request has begun to make it again."""
+    if routings.by_id(tx, begun.id) == begun:
+        routings.remove(tx, begun.id)
+
+
+def _is_known(tx: Tx, group_uuid: str) -> bool:
+    """Return whether this service still has the group."""
+    try:
+        groups.get(tx, group_uuid)
+    except NotFound:
+        return False
+    return True
+
+
+def _without_id(tx: Tx, routing: PodRouting, now: datetime) -> PodRouting:
+    routings.change(tx, routing.id, {"bottom_id": None, "updated_at": now})
+    return replace(routing, bottom_id=None, updated_at=now)
