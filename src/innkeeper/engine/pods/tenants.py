@@ -79,13 +79,14 @@ class Tenants:
     async def lift_quota(self, pod: Pod, login: PodLogin, service_type: str) -> None:
         """Set a project's quotas in a pod to unlimited, once per process.
 
-        Raises :class:`PodSilent`.
+        They are set again if the pod's project has another id, because it was made anew. Raises
+        :class:`PodSilent`.
         """
-        key = (pod.uuid, login.project_name, service_type)
-        if key in self._ready:
-            return
         timeout_s = self._clouds.podding.pod_request_timeout_s
         session = await self._clouds.client.session(login, timeout_s)
+        key = (pod.uuid, session.project_id, service_type)
+        if key in self._ready:
+            return
         quota_set = dict.fromkeys(UNLIMITED[service_type], -1)
         target = f"/os-quota-sets/{session.project_id}"
         own = await self.own(pod)
