@@ -220,7 +220,7 @@ class Creating:
         if plan.flavor is not None:
             await self._provisioning.flavor(pod, login, plan.flavor, is_sure=is_sure)
             fields["flavorRef"] = plan.flavor.flavor_id
-        if plan.kind is not None:
+        if plan.kind is not None and fields.get("volume_type"):
             await self._provisioning.volume_type(pod, login, plan.kind, is_sure=is_sure)
             fields["volume_type"] = plan.kind.name
         if plan.keypair is not None:

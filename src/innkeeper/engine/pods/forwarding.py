@@ -102,6 +102,8 @@ class Forwarding:
             await self._note(request, routing, login, answer)
         except PodSilent as error:
             LOG.warning("pod_forward_failed", pod=pod.pod_name, reason=str(error))
+            if rebuilt is not routing and not error.may_have_arrived:
+                await self._show_image(routing)
             raise await self._unavailable(request, routing, error) from error
         if status >= HTTPStatus.BAD_REQUEST:
             if translated.changing is not None:

@@ -6,11 +6,12 @@ refused before any pod is asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from innkeeper.domain.compute import COUNTS_REVERSED, Flavor
 from innkeeper.domain.door import (
+    MARK,
     SERVER,
     VOLUME,
     DoorAmounts,
@@ -35,12 +36,17 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.accounts import keypairs, quotas
 from innkeeper.systems.compute.flavors import flavors, images
 from innkeeper.systems.compute.grouping import groups
+from innkeeper.systems.compute.servers import labels
 from innkeeper.systems.pods import bindings, pod_groups, pods, routings
 from innkeeper.systems.pods.boot_volumes import BootVolume
 from innkeeper.systems.volumes import quotas as volume_quotas
 from innkeeper.systems.volumes import types
 
 SERVERS_MAX = 100
+OTHER_TAGS = (
+    "The volume type {} and the flavor have different tags. So the server and the volume would be "
+    "in different pods."
+)
 ELSEWHERE = "The volumes and servers that the request names are not all in the same pod."
 
 
@@ -50,7 +56,8 @@ class Plan:
 
     If only one pod is possible, ``must`` is its row id. This pod has volumes that the request
     names, the server group of the request, or a resource that the new resource must be beside. With
-    ``follows_group``, nothing but the server group requires the pod ``must``.
+    ``follows_group``, nothing but the server group requires the pod ``must``. ``kind`` is the
+    volume type that the request names, or the type of the volume that is copied.
     """
 
     request: DoorRequest
@@ -100,6 +107,7 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     flavor = flavors.for_resize(tx, flavor_id, caller.project_id, is_admin=is_admin)
     name = fields.get("key_name")
     number = _number(fields)
+    demand_items(tx, settings, caller.project_id, object_of(fields.get("metadata") or {}))
     devices = devices_of(fields)
     image_id, image_name = image_of(tx, fields.get("imageRef"), caller)
     images = _device_images(tx, caller, devices)
@@ -115,10 +123,13 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     if new:
         amounts[VOLUME_GB] = float(sum(each.size_gb for each in new) * number)
     asked = _pod_request(tx, settings, request, flavor.extra_specs, amounts)
+    for kind in kinds.values():
+        if _group_of(tx, settings, kind.extra_specs) != asked.group:
+            raise Invalid(OTHER_TAGS.format(kind.name))
     group = _group(tx, request)
-    homes = [each.uuid for each in devices if each.source == VOLUME and each.uuid]
+    named = [each.uuid for each in devices if each.source == VOLUME and each.uuid]
     hinted = hints.read(tx, request)
-    must = _home(tx, caller, homes, hinted)
+    must = _home({volume_of(tx, caller, each).pod_id for each in named}, hinted)
     has_home = must is not None
     if group is not None:
         beside = pod_groups.pod_of(tx, group.uuid)
@@ -162,17 +173,23 @@ def _number(fields: Mapping[str, Json]) -> int:
 
 def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     fields, caller = request.fields, request.caller
-    kind, name = None, fields.get("volume_type")
-    if name:
-        kind = type_of(tx, caller, str(name))
+    name, source = fields.get("volume_type"), str(fields.get("source_volid") or "")
+    kind = type_of(tx, caller, str(name)) if name else None
     image_id, image_name = image_of(tx, fields.get("imageRef") or fields.get("image_id"), caller)
-    source, size_gb = str(fields.get("source_volid") or ""), number_of(fields.get("size"))
-    if source and not size_gb:
-        # Without a size, the copy of a volume is as large as the volume.
-        size_gb = volume_of(tx, caller, source).size_gb or 0
-    hinted = hints.read(tx, request)
+    size_gb, hinted = number_of(fields.get("size")), hints.read(tx, request)
+    copied = volume_of(tx, caller, source) if source else None
+    if copied is not None:
+        # Without a size and a type, a copy has those of its source.
+        size_gb = size_gb or copied.size_gb or 0
+        if kind is None and copied.type_uuid is not None:
+            kind = types.found(tx, copied.type_uuid)
+    must = _home(() if copied is None else (copied.pod_id,), hinted)
     specs = {} if kind is None else kind.extra_specs
     asked = _pod_request(tx, settings, request, specs, {VOLUME_GB: float(size_gb)})
+    home = None if must is None or name else pods.by_id(tx, must)
+    if home is not None:
+        # Without a type, nothing but the pod's other resources chooses the group of pods.
+        asked = replace(asked, group=home.group)
     return Plan(
         request,
         asked,
@@ -182,7 +199,7 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         kind=kind,
         image_id=image_id,
         image_name=image_name,
-        must=_home(tx, caller, [source] if source else [], hinted),
+        must=must,
         hinted=hinted,
     )
 
@@ -197,8 +214,12 @@ def _pod_request(
     zone = str(request.fields.get("availability_zone") or "") or None
     if zone is not None and ":" in zone:
         raise Invalid("Servers cannot be placed on named hosts. Name only an availability zone.")
-    group = bindings.group_of_specs(tx, specs, settings.podding.pod_affinity_keys)
+    group = _group_of(tx, settings, specs)
     return PodRequest(request.caller.project_id, group, zone, amounts)
+
+
+def _group_of(tx: Tx, settings: Settings, specs: Mapping[str, str]) -> str:
+    return bindings.group_of_specs(tx, specs, settings.podding.pod_affinity_keys)
 
 
 def server_limits(tx: Tx, settings: Settings, project_id: str) -> DoorLimits:
@@ -206,6 +227,16 @@ def server_limits(tx: Tx, settings: Settings, project_id: str) -> DoorLimits:
     found = quotas.limits(tx, project_id, quotas.defaults(settings.computing))
     members_max = found.server_group_members
     return DoorLimits(found.servers, found.vcpus, found.memory_mb, group_members=members_max)
+
+
+def demand_items(tx: Tx, settings: Settings, project_id: str, items: Mapping[str, Json]) -> None:
+    """Raise :class:`QuotaExceeded` if a server of a project would have too many metadata items.
+
+    The mark of this service does not count.
+    """
+    if items:
+        found = quotas.limits(tx, project_id, quotas.defaults(settings.computing))
+        labels.check_metadata(items.keys() - {MARK}, found.metadata_items)
 
 
 def volume_limits(
@@ -271,9 +302,12 @@ def _boot_volume(
     return BootVolume(device.size_gb, limits, None if kind is None else kind.uuid, image_id)
 
 
-def _home(tx: Tx, caller: DoorCaller, uuids: Sequence[str], hinted: Hinted) -> int | None:
-    """Return the row id of the pod with the resources that a new resource must be beside."""
-    homes = {volume_of(tx, caller, each).pod_id for each in uuids} | hinted.homes
+def _home(named: Collection[int], hinted: Hinted) -> int | None:
+    """Return the row id of the pod with the resources that a new resource must be beside.
+
+    ``named`` are the row ids of the pods of the volumes that the request names.
+    """
+    homes = {*named, *hinted.homes}
     if len(homes) > 1:
         raise Invalid(ELSEWHERE)
     return homes.pop() if homes else None

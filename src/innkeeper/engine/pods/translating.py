@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from innkeeper.clients.pod_logins import PodLogin
+from innkeeper.clients.pods import PodCall, PodSilent
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.door import (
     MARK,
+    SERVER,
     DoorAmounts,
     DoorLimits,
     DoorRequest,
@@ -29,7 +32,7 @@ from innkeeper.domain.volumes import VolumeType
 from innkeeper.engine.pods import plans
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.provisioning import Provisioning
-from innkeeper.engine.pods.tenants import Tenants
+from innkeeper.engine.pods.tenants import COMPUTE, Tenants, decoded
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.accounts import keypairs
 from innkeeper.systems.compute.flavors import flavors
@@ -45,7 +48,7 @@ class Translated:
     """A body for a pod.
 
     If the action may change the amounts of the resource, ``changing`` is the resource's routing.
-    For a rebuild, ``image_id`` is the new image's id in this service.
+    For an action that writes another image, ``image_id`` is the image's id in this service.
     """
 
     body: Json
@@ -88,6 +91,7 @@ class Translating:
             "rescue": self._rescue,
             "unshelve": self._unshelve,
             "os-retype": self._retype,
+            "os-reimage": self._reimage,
         }
 
     async def translated(
@@ -106,7 +110,39 @@ class Translating:
             return Translated(body)
         if path.endswith("/action"):
             return await self._translated_action(request, body, routing, pod, login)
+        await self._demand_items(request, body, routing, login)
         return Translated(_with_mark(request.method, path, body, routing))
+
+    async def _demand_items(
+        self, request: DoorRequest, body: Mapping[str, Json], routing: PodRouting, login: PodLogin
+    ) -> None:
+        """Raise :class:`QuotaExceeded` if a request would give a server too many metadata items.
+
+        The pod does not check this, because the door has lifted its quota.
+        """
+        _, _, _, part, *key = f"{request.target.partition('?')[0]}/".split("/")
+        items = body.get("meta" if any(key) else "metadata")
+        if request.kind != SERVER or part != "metadata" or not isinstance(items, Mapping):
+            return
+        replaces = request.method == "PUT" and not any(key)
+        kept = {} if replaces else await self._items(routing, login)
+        await self._demand_room_for({**kept, **items}, routing)
+
+    async def _demand_room_for(self, items: Mapping[str, Json], routing: PodRouting) -> None:
+        settings, project_id = self._settings, routing.project_id
+        await self._clouds.engine.read(
+            lambda tx: plans.demand_items(tx, settings, project_id, items)
+        )
+
+    async def _items(self, routing: PodRouting, login: PodLogin) -> Mapping[str, Json]:
+        """Return the metadata that a server has in its pod. Raises :class:`PodSilent`."""
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        call = PodCall(COMPUTE, "GET", f"/servers/{routing.bottom_id}/metadata", timeout_s)
+        answer = await self._clouds.client.send(login, call)
+        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise PodSilent.of_status(answer.status)
+        found = decoded(answer).get("metadata") if answer.status == HTTPStatus.OK else None
+        return found if isinstance(found, dict) else {}
 
     async def _translated_action(
         self,
@@ -132,7 +168,7 @@ class Translating:
         return Translated(body)
 
     async def _resize(self, action: _Action) -> Translated:
-        flavor_id = str(action.arguments.get("flavorRef"))
+        flavor_id = str(action.arguments.get("flavorRef")).rpartition("/")[2]
         request, routing = action.request, action.routing
 
         def look(tx: Tx) -> Flavor:
@@ -148,7 +184,8 @@ class Translating:
         limits = await self._clouds.engine.read(
             lambda tx: plans.server_limits(tx, self._settings, routing.project_id)
         )
-        return Translated(request.body, await self._grow(routing, wanted, limits))
+        body = action.with_arguments(flavorRef=flavor_id)
+        return Translated(body, await self._grow(routing, wanted, limits))
 
     async def _extend(self, action: _Action) -> Translated:
         size_gb = number_of(action.arguments.get("new_size"))
@@ -176,6 +213,8 @@ class Translating:
     async def _rebuild(self, action: _Action) -> Translated:
         arguments = _marked(action.arguments, action.routing)
         changed: dict[str, Json] = {"metadata": arguments.get("metadata")}
+        if isinstance(changed["metadata"], Mapping):
+            await self._demand_room_for(changed["metadata"], action.routing)
         key_name = action.arguments.get("key_name")
         if key_name is not None:
             caller = action.request.caller
@@ -198,6 +237,12 @@ class Translating:
             return Translated(action.request.body)
         _, there = await self._image(action, "rescue_image_ref")
         return Translated(action.with_arguments(rescue_image_ref=there))
+
+    async def _reimage(self, action: _Action) -> Translated:
+        if not action.arguments.get("image_id"):
+            return Translated(action.request.body)
+        image_id, there = await self._image(action, "image_id")
+        return Translated(action.with_arguments(image_id=there), image_id=image_id)
 
     async def _image(self, action: _Action, field: str) -> tuple[str | None, str]:
         """Return the id of an image in this service, and its id in the pod."""

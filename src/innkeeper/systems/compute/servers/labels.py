@@ -18,7 +18,7 @@ TAGS_MAX = 50
 TAG_CHARS_MAX = 60
 
 
-def check_metadata(items: Mapping[str, str], items_max: int) -> None:
+def check_metadata(items: Collection[str], items_max: int) -> None:
     """Raise :class:`QuotaExceeded` for more than ``items_max`` items. -1 means no limit."""
     if 0 <= items_max < len(items):
         raise QuotaExceeded(
