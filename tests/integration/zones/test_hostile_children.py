@@ -531,6 +531,16 @@ def test_a_marker_below_is_asked_for_with_care(world: World) -> None:
         assert world.ask("GET", f"/servers?{word}").status_code == httpx.codes.BAD_REQUEST
 
 
+def test_no_child_is_asked_for_a_marker_that_cannot_be_a_server_below(world: World) -> None:
+    world.child.answers = lambda asked: http({}, 500)
+    own = world.boot(token=OTHER).json()["server"]["id"]
+    world.child.asked.clear()
+    for marker in (own, own.upper(), "a%26all_tenants=1"):
+        answer = world.ask("GET", f"/servers?marker={marker}")
+        assert answer.status_code == httpx.codes.BAD_REQUEST
+    assert world.child.asked == []
+
+
 def test_a_disabled_child_is_not_asked_for_a_marker(world: World) -> None:
     uuid = world.boot_below()
     (child,) = world.ask("GET", "/zones", "admin").json()["zones"]

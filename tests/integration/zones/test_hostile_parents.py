@@ -208,6 +208,25 @@ def test_a_parent_cannot_hide_zones_from_another_one(world: World) -> None:
         assert world.kid.call("DELETE", path).status_code == httpx.codes.NO_CONTENT
 
 
+@pytest.mark.parametrize(
+    ("claims", "is_asked"), [({}, True), ({"hops_left": 0}, False), ({"visited": [ZONE_ID]}, False)]
+)
+def test_deleted_servers_are_listed_no_further_than_a_boot_may_go(
+    world: World, claims: dict[str, Any], is_asked: bool
+) -> None:
+    path = "/servers?changes-since=2020-01-01T00:00:00Z"
+    with hostile_zone() as leaf:
+        fields = {"name": "leaf", "api_url": leaf.api_url, "username": "up", "password": "x"}
+        added = world.kid.call("POST", f"{COMPUTE}/zones", "admin", json={"zone": fields})
+        assert added.status_code == OK, added.text
+        for target in (path, f"/servers?zone_key_of={uuid4()}"):
+            leaf.asked.clear()
+            assert world.up.ask("GET", target, **claims).status_code == OK
+            assert any(each.path == "/servers" for each in leaf.asked) is is_asked
+        gone = world.kid.call("DELETE", f"{COMPUTE}/zones/{added.json()['zone']['id']}")
+        assert gone.status_code == httpx.codes.NO_CONTENT
+
+
 def test_a_server_below_is_not_built_here_a_second_time(world: World) -> None:
     with hostile_zone() as leaf:
         fields = {"name": "leaf", "api_url": leaf.api_url, "username": "up", "password": "x"}

@@ -178,6 +178,37 @@ def test_the_rule_of_an_action_is_checked_above_the_child(world: World) -> None:
         assert actions == ([body] if status == OK else [])
 
 
+def key_of(uuid: UUID | None) -> bytes:
+    """Return the answer of a child that is asked for the sort key of a server."""
+    key = None if uuid is None else json.dumps(["2026-01-01T00:00:00.000000", str(uuid)])
+    return http({"servers": [], "zone": {"key": key, "keys": []}})
+
+
+DELETED = UUID(int=7)
+CLAIM, NO_CLAIM, SILENCE = key_of(DELETED), key_of(None), http({}, 500)
+
+
+@pytest.mark.parametrize(
+    ("odd", "even", "status"),
+    [
+        (CLAIM, NO_CLAIM, OK),
+        (NO_CLAIM, NO_CLAIM, httpx.codes.BAD_REQUEST),
+        (CLAIM, CLAIM, httpx.codes.BAD_REQUEST),
+        (SILENCE, NO_CLAIM, AWAY),
+        (SILENCE, CLAIM, OK),
+    ],
+)
+def test_only_one_child_can_have_a_marker_without_a_record(
+    world: World, odd: bytes, even: bytes, status: int
+) -> None:
+    for kid, told in zip(world.kids.values(), (odd, even), strict=True):
+        kid.answers = lambda asked, told=told: (  # type: ignore[misc]
+            told if asked.path == "/servers" else None
+        )
+    answer = world.ask("GET", f"/servers?marker={DELETED}", "ann:lab")
+    assert answer.status_code == status, answer.text
+
+
 Pages = Callable[[int], list[Any]]
 TEXTS = {"project_id": "lab", "user_id": "ann", "batch_id": "r-1"}
 

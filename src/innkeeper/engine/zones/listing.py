@@ -3,15 +3,17 @@
 Always true: however many servers a child has, it is asked for only one page, or for a second one if
 the first is too large. If a child gives no usable answer, its servers are missing, and the list
 says so. A child can show a server only if this zone has recorded the server in this child. It can
-show other servers only if they are deleted.
+show other servers only if they are deleted. This zone has no records of deleted servers, so any
+child may have them.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from typing import TypeVar
 from urllib.parse import urlencode
 
 import structlog
@@ -22,6 +24,7 @@ from innkeeper.clients.zones import ZoneRequest
 from innkeeper.domain.compute import Status
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.ids import UUID_PATTERN
 from innkeeper.domain.zone_tree import ChildZone, TreeRequest, ZoneServer
 from innkeeper.engine.lateness import LATE_SHARE, Lateness, divided
 from innkeeper.engine.zones import links
@@ -36,7 +39,8 @@ LOG = structlog.get_logger("innkeeper.zones")
 AFTER, KEY_OF = "zone_after", "zone_key_of"
 """Query parameters between zones. ``AFTER`` asks for the servers after a sort key. ``KEY_OF`` asks
 for the sort key of a server."""
-MARKER_AWAY = "The zone that has the marker does not answer."
+MARKER_AWAY = "A zone that may have the marker does not answer."
+T = TypeVar("T")
 
 
 SERVER_BYTES_MAX = 512 * 2**10
@@ -87,45 +91,66 @@ class ServerLists:
         self._parts = tree.parts
         self._late = Lateness(tree.parts.zoning.zone_poll_interval_s)
 
-    async def asked(self, project_id: str | None) -> list[KnownChild]:
-        """Return the children that may have servers of a project. ``None`` means any project."""
+    async def asked(self, question: ListQuestion) -> list[KnownChild]:
+        """Return the children that may have servers of a list."""
         if not self._tree.routes:
             return []
         known = await self._tree.children.every()
         if not known:
             return []
-        ids = await self._parts.engine.read(lambda tx: remote.children_of_project(tx, project_id))
-        return [each for each in known if each.zone.id in set(ids)]
+        wanted = question.project_id
+        ids = set(await self._parts.engine.read(lambda tx: remote.children_of_project(tx, wanted)))
+        if question.with_deleted:
+            ids |= {each.zone.id for each in await self._with_deleted(question.caller)}
+        return [each for each in known if each.zone.id in ids]
+
+    async def _with_deleted(self, caller: RequestContext) -> list[KnownChild]:
+        """Return the children that may have deleted servers of a caller."""
+        hop = caller.hop
+        if self._tree.hops_left(hop) <= 0:
+            return []
+        visited = () if hop is None else hop.tree.visited
+        known = await self._tree.children.every()
+        return [each for each in known if each.zone.state.zone_id not in visited]
 
     async def pages(
         self, asked: Sequence[KnownChild], question: ListQuestion, after: str | None
     ) -> tuple[list[ZonePage], list[str]]:
-        """Return a page of each child, and the names of children without a page.
+        """Return a page of each child, and the names of children without a page."""
+        return await self._answers(
+            asked, question.caller, lambda child, tree: self._page(child, question, after, tree)
+        )
+
+    async def _answers(
+        self,
+        asked: Sequence[KnownChild],
+        caller: RequestContext,
+        ask: Callable[[KnownChild, TreeRequest], Awaitable[T]],
+    ) -> tuple[list[T], list[str]]:
+        """Return the answers of children, and the names of children without an answer.
 
         A child that is disabled, inactive or late is not asked, so that no list waits for it.
         """
         asked, left_out = divided(asked, lambda each: self._is_awaited(each.zone))
         missing = [each.zone.name for each in left_out]
         timeout_s = self._parts.zoning.zone_request_timeout_s
-        tree = self._tree.below(question.caller.hop, timeout_s)
+        tree = self._tree.below(caller.hop, timeout_s)
         had_time = tree.time_left_ms >= LATE_SHARE * timeout_s * 1000
-        answers = await asyncio.gather(
-            *(self._page(each, question, after, tree) for each in asked), return_exceptions=True
-        )
-        pages: list[ZonePage] = []
+        answers = await asyncio.gather(*(ask(each, tree) for each in asked), return_exceptions=True)
+        usable: list[T] = []
         for child, answer in zip(asked, answers, strict=True):
-            if isinstance(answer, ZonePage):
-                pages.append(answer)
-            elif isinstance(answer, ZoneSilent):
+            if isinstance(answer, ZoneSilent):
                 LOG.warning("zone_list_failed", zone=child.zone.name, reason=str(answer))
                 missing.append(child.zone.name)
                 # If a zone parent allowed little time, the child must not count as late for other
                 # requests.
                 if answer.is_late and had_time:
                     self._late.note(child.zone.uuid, self._parts.clock())
-            else:
+            elif isinstance(answer, BaseException):
                 raise answer
-        return pages, missing
+            else:
+                usable.append(answer)
+        return usable, missing
 
     def _is_awaited(self, child: ChildZone) -> bool:
         is_late = self._late.is_late(child.uuid, child.state.last_seen_at)
@@ -134,23 +159,39 @@ class ServerLists:
     async def key_of(self, uuid: str, question: ListQuestion) -> str | None:
         """Return the sort key of a server in a child zone, or ``None`` if there is no such server.
 
-        Raises :class:`Unavailable` if the child is disabled or inactive, or does not answer.
+        The server may be deleted. Raises :class:`Unavailable` if a child that may have the server
+        does not answer.
         """
-        home = await self._parts.engine.read(lambda tx: remote.get(tx, uuid))
-        if home is None or not _may_list(question, home.project_id):
-            return None
-        child = await self._tree.children.by_id(home.child_id)
-        if child is None:
-            return None
-        if not child.zone.is_reachable:
+        asked = await self._homes(uuid, question)
+        answers, missing = await self._answers(
+            asked, question.caller, lambda child, tree: self._key_in(child, uuid, question, tree)
+        )
+        keys = [each for each in answers if each is not None]
+        if missing and not keys:
             raise Unavailable(MARKER_AWAY)
-        tree = self._tree.below(question.caller.hop, self._parts.zoning.zone_request_timeout_s)
+        # Only one child can have the server. If a second child claims it, one of them is wrong.
+        return keys[0] if len(keys) == 1 else None
+
+    async def _homes(self, uuid: str, question: ListQuestion) -> list[KnownChild]:
+        """Return the children that may have a server that the caller may list."""
+        if UUID_PATTERN.fullmatch(uuid) is None:
+            return []
+        home, own = await self._parts.engine.read(
+            lambda tx: (remote.get(tx, uuid), zone_servers.ever_here(tx, [uuid]))
+        )
+        if own:
+            return []
+        if home is None:
+            return await self._with_deleted(question.caller)
+        child = await self._tree.children.by_id(home.child_id)
+        may_list = _may_list(question, home.project_id)
+        return [child] if child is not None and may_list else []
+
+    async def _key_in(
+        self, child: KnownChild, uuid: str, question: ListQuestion, tree: TreeRequest
+    ) -> str | None:
         query = urlencode([*question.query, (KEY_OF, uuid)])
-        try:
-            told = await self._ask(child, f"{question.target}?{query}", question, 1, tree)
-        except ZoneSilent as error:
-            LOG.warning("zone_list_failed", zone=child.zone.name, reason=str(error))
-            raise Unavailable(MARKER_AWAY) from error
+        told = await self._ask(child, f"{question.target}?{query}", question, 1, tree)
         zone = told.get(ZONE)
         key = zone.get("key") if isinstance(zone, Mapping) else None
         return key if isinstance(key, str) else None

@@ -18,15 +18,24 @@ PLACES = ("marker", "offset")
 """The parameters that say where a page begins."""
 
 
-def limit_of(call: Call) -> int:
-    """Return the page size, which is the client's ``limit``, but at most ``page_size_max``."""
-    size_max = call.site.settings.serving.page_size_max
+def limit_of(call: Call, size_least: int = 0) -> int:
+    """Return the page size, which is the client's ``limit``, but at most ``page_size_max``.
+
+    If ``page_size_max`` is below ``size_least``, the page size is at most ``size_least``.
+    """
+    size_max = max(call.site.settings.serving.page_size_max, size_least)
     text = call.last("limit")
     if text is None:
         return size_max
     if not (text.isascii() and text.isdigit()):
         raise Invalid("limit must be a non-negative integer")
     return min(int(text[:DIGITS_MAX]), size_max)
+
+
+def is_lowered(call: Call, limit: int) -> bool:
+    """Return whether the page size ``limit`` is below the ``limit`` of the client."""
+    text = call.last("limit")
+    return text is not None and int(text[:DIGITS_MAX]) > limit
 
 
 def next_query(call: Call, marker: str) -> str:

@@ -21,7 +21,7 @@ from innkeeper.entrypoints.api.compute.servers.bodies import checked_address, ch
 from innkeeper.entrypoints.api.compute.servers.passwords import made_password
 from innkeeper.entrypoints.api.compute.servers.selection import selection
 from innkeeper.entrypoints.api.compute.servers.tree_lists import OwnRow
-from innkeeper.entrypoints.api.paging import next_query
+from innkeeper.entrypoints.api.paging import is_lowered, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.moves import deletions
 from innkeeper.systems.compute.servers import servers
@@ -113,15 +113,15 @@ async def _tree_page(
     ]
     await volume_attachments.put_into(call, shown)
     body: dict[str, Any] = {"servers": shown}
+    has_more = page.is_cut or len(page.rows) > selected.limit
     if is_for_parent:
         body[ZONE] = {
             "keys": [tree_lists.for_parent(call, selected, each.key) for each in rows],
             "flavors": [_flavor_id(each) for each in rows],
             "is_partial": page.is_partial,
-            "is_cut": page.is_cut,
+            "is_cut": page.is_cut or (has_more and is_lowered(call, selected.limit)),
         }
     else:
-        has_more = page.is_cut or len(page.rows) > selected.limit
         body |= _next_link(call, place, shown, has_more)
         if page.is_partial:
             body["is_partial"] = True

@@ -61,7 +61,7 @@ class TreePage:
 
     ``missing`` has the child zones that did not answer. ``is_partial`` is true if any zone of the
     tree did not answer. If ``is_cut`` is true, the page ends early, because a child zone returned
-    fewer servers than requested, to limit the size of its answer.
+    fewer servers than requested, to limit the size of its answer or of its page.
     """
 
     rows: Sequence[OwnRow | ListRow]
@@ -95,7 +95,7 @@ async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
         if after is None:
             raise Invalid(f"marker [{selected.marker}] not found")
     position = None if after is None else _key(after)
-    asked = await neighbours.lists.asked(question.project_id)
+    asked = await neighbours.lists.asked(question)
     if not HOST_FILTERS.isdisjoint(allowed_filters(call)):
         # Do not ask child zones, because no zone knows the hosts of another zone.
         asked = []
