@@ -168,6 +168,24 @@ def test_parents_reach_nothing_of_each_other(world: World) -> None:
     assert up.ask("GET", f"/servers/{theirs}").status_code == OK
 
 
+def test_a_list_without_a_project_has_the_servers_of_one_parent(world: World) -> None:
+    up, other = world.up, world.other
+    (mine,), (theirs,) = built(up), built(other, project="office")
+    for path in ("/servers", "/servers/detail"):
+        for value in ("=", "=1", "=true"):
+            found = up.ask("GET", f"{path}?all_tenants{value}", project=None)
+            assert found.status_code == OK, found.text
+            ids = {each["id"] for each in found.json()["servers"]}
+            assert mine in ids and theirs not in ids
+    for path in ("", "/detail", "?all_tenants=0", "?all_tenants=1&all_tenants=false", "?name=a"):
+        assert up.ask("GET", f"/servers{path}", project=None).status_code == FORBIDDEN, path
+    for path in (f"/servers/{mine}", f"/servers/{mine}/metadata"):
+        answer = up.ask("GET", f"{path}?all_tenants=1", project=None)
+        assert answer.status_code == FORBIDDEN, path
+    key = f"/servers?all_tenants=1&zone_key_of={theirs}"
+    assert up.ask("GET", key, project=None).json()["zone"] == {"key": None}
+
+
 def test_an_entry_of_another_parent_project_or_request_builds_nothing(world: World) -> None:
     up, other = world.up, world.other
     for builder, claims in ((other, {}), (up, {"project": "office"})):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx
@@ -20,6 +21,7 @@ BOOTS = (("short", FEW), ("root", 1), ("tiny", FEW + 2), ("root", 1), ("short", 
 SMALL = {"id": "2", "name": "small", "vcpus": 1, "ram": 16, "disk": 0}
 MANY = "ann:many"
 EVER = "changes-since=2020-01-01T00:00:00Z"
+SYSTEM = {"openstack-system-scope": "all"}
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +137,14 @@ def test_an_administrator_lists_deleted_servers_of_children_by_status(tree: Zone
         assert uuid in [each["id"] for page in shown for each in page["servers"]], query
     refused = root.call("GET", "/servers?status=DELETED", token=token)
     assert refused.status_code == httpx.codes.FORBIDDEN
+
+
+def test_a_system_administrator_lists_servers_of_children(tree: ZoneTree) -> None:
+    root = tree["root"]
+    (uuid,) = booted(tree, "short", 1)
+    ask = partial(root.call, "GET", headers=SYSTEM)
+    listed = ask("/servers/detail?all_tenants=1&limit=1").json()
+    assert [each["id"] for each in listed["servers"]] == [uuid]
+    assert "is_partial" not in listed
+    after = ask(f"/servers?all_tenants=1&marker={uuid}")
+    assert after.status_code == httpx.codes.OK, after.text

@@ -12,6 +12,7 @@ import hmac
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qs
 
 import msgspec
 
@@ -43,6 +44,9 @@ OWN_ROUTES = frozenset(
     }
 )
 """The routes that zone parents use on their own behalf, and not for a user."""
+LISTS = frozenset({("GET", SERVERS), ("GET", SERVERS + "/detail")})
+ALL_PROJECTS = "all_tenants"
+"""The query parameter for a list of servers of all projects."""
 WITHOUT_WRITES = frozenset({SELECT, EXPLAIN, EXISTING})
 """Routes that write nothing, although their method is not among the ``READING`` methods."""
 BUILD = ("POST", SERVERS)
@@ -57,6 +61,7 @@ IDS = frozenset({"tenant_id", "project_id", "user_id"})
 OF_USERS = links.OF_USERS | {"meta"}
 """The JSON keys whose values users wrote, such as metadata. A zone parent gets these values
 unchanged."""
+NO_PROJECT = "A request from a zone parent must name a project."
 
 
 class ZonesAuthenticator:
@@ -127,7 +132,7 @@ def check_target(context: RequestContext, route: Route, method: str, target: str
 
     ``target`` is the requested path with its query. Raises :class:`Unauthenticated` if the token is
     for another method or target. Raises :class:`Forbidden` if the route is not for zone parents, or
-    the project is missing.
+    the project is missing. A list of servers of all projects needs no project.
     """
     hop = context.hop
     assert hop is not None, "the caller is a zone parent"
@@ -138,7 +143,9 @@ def check_target(context: RequestContext, route: Route, method: str, target: str
     if not is_of_servers and asked not in (SELECT, EXPLAIN) and asked not in OWN_ROUTES:
         raise Forbidden("A zone parent may use only the routes of servers and plans.")
     if context.project_id is None and asked not in OWN_ROUTES:
-        raise Forbidden("A request from a zone parent must name a project.")
+        query = parse_qs(target.partition("?")[2], keep_blank_values=True)
+        if asked not in LISTS or ALL_PROJECTS not in query:
+            raise Forbidden(NO_PROJECT)
 
 
 async def check_body(hop: Hop, route: Route, body: bytes, engine: Engine) -> None:

@@ -55,10 +55,11 @@ def context(method: str, target: str, project_id: str | None = "up:lab") -> Requ
     return RequestContext("r", "up:ann", project_id, frozenset({"admin"}), hop=hop)
 
 
-def is_let_in(route: Route, project_id: str | None = "up:lab") -> bool:
+def is_let_in(route: Route, project_id: str | None = "up:lab", query: str = "") -> bool:
     """Whether a token with this route's own target is let in."""
+    target = route.path + query
     try:
-        check_target(context(route.method, route.path, project_id), route, route.method, route.path)
+        check_target(context(route.method, target, project_id), route, route.method, target)
     except Forbidden:
         return False
     return True
@@ -81,6 +82,19 @@ def test_a_token_reaches_only_the_routes_of_servers_and_plans() -> None:
 def test_a_token_without_a_project_reaches_only_what_zones_ask_for_themselves() -> None:
     reached = {(each.method, each.path) for _, each in ROUTES if is_let_in(each, None)}
     assert reached == OWN_ROUTES
+
+
+def test_a_token_without_a_project_may_list_the_servers_of_all_projects() -> None:
+    query = "?name=a&all_tenants=1"
+    reached = {
+        (each.method, each.path)
+        for _, each in ROUTES
+        if is_let_in(each, None, query) and (each.method, each.path) not in OWN_ROUTES
+    }
+    assert reached == {("GET", SERVERS), ("GET", f"{SERVERS}/detail")}
+    route = next(each for _, each in ROUTES if (each.method, each.path) == ("GET", SERVERS))
+    for query in ("?", "?name=all_tenants", "?name=a%26all_tenants=1"):
+        assert not is_let_in(route, None, query)
 
 
 def test_the_body_and_the_id_of_each_request_are_checked() -> None:

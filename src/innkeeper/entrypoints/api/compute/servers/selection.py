@@ -19,6 +19,7 @@ from innkeeper.domain.listing import (
     parse_pattern,
 )
 from innkeeper.engine.zones.listing import FEW
+from innkeeper.entrypoints.api.auth_zones import ALL_PROJECTS, NO_PROJECT
 from innkeeper.entrypoints.api.compute.servers.list_schemas import (
     EXACT_COLUMNS,
     FOR_ALL_CALLERS,
@@ -70,6 +71,8 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
         exact = _of_parent(exact, hop.parent.prefix)
         prefix = shared_prefix(call)
         if prefix is None:
+            if call.context.project_id is None:
+                raise Forbidden(NO_PROJECT)
             exact["project_id"] = (call.context.project_id,)
         else:
             # The zone parent has checked its own policy. In this zone, all its projects have its
@@ -110,8 +113,8 @@ def shared_prefix(call: Call) -> str | None:
     own parent, the prefix of this second parent is appended.
     """
     assert call.context.hop is not None, "the caller is a zone parent"
-    text = call.last("all_tenants")
-    if text is None or not _is_true("all_tenants", text or "true"):
+    text = call.last(ALL_PROJECTS)
+    if text is None or not _is_true(ALL_PROJECTS, text or "true"):
         return None
     return call.context.hop.parent.prefix + (call.last(PROJECTS) or "")
 
@@ -142,7 +145,8 @@ def _scope(call: Call, filters: Mapping[str, str], rule: str) -> dict[str, tuple
 
     Returns no filter if the query has ``all_tenants``. Raises if policy denies ``all_tenants``.
     """
-    if "all_tenants" in filters and _is_true("all_tenants", filters["all_tenants"] or "true"):
+    text = filters.get(ALL_PROJECTS)
+    if text is not None and _is_true(ALL_PROJECTS, text or "true"):
         call.demand(rule, project_id=call.context.project_id)
         return {}
     if call.context.project_id is None:
