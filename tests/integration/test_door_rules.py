@@ -41,3 +41,11 @@ def test_actions_need_their_own_rule_and_those_of_pods_the_rule_of_updates(tmp_p
         assert acted(at, server, lock=None) == httpx.codes.ACCEPTED
         assert acted(at, volume, **{"os-extend": {"new_size": 2}}) == httpx.codes.FORBIDDEN
         assert acted(at, f"{VOLUME}/volumes/{server[-36:]}", nonsense=None) == httpx.codes.NOT_FOUND
+        assert forced(at, volume) == httpx.codes.FORBIDDEN
+        assert at.send("DELETE", volume, token=USER).status_code == httpx.codes.ACCEPTED
+
+
+def forced(at: Door, volume: str) -> int:
+    """Delete a volume by force, and return the status of the answer."""
+    version = {"openstack-api-version": "volume 3.60"}
+    return at.send("DELETE", f"{volume}?force=true", token=USER, headers=version).status_code

@@ -29,6 +29,8 @@ from innkeeper.entrypoints.api.pods.door import places, volumes
 from innkeeper.entrypoints.api.request_checks import project_and_user
 from innkeeper.entrypoints.api.routing import Answer, Call, Route
 from innkeeper.entrypoints.api.validation import decode_json
+from innkeeper.entrypoints.api.volumes import calling
+from innkeeper.entrypoints.api.volumes.volumes import FORCE_DELETE, DeletionOptions
 
 SERVERS, VOLUMES = "/v2.1/servers", "/v3/volumes"
 VERSIONS = re.compile(r"/v(?:2\.1|3)(?=/)")
@@ -123,6 +125,8 @@ async def _one(call: Call, door: Door, request: DoorRequest) -> Answer:
         call.demand(call.rule, **target)
         if rule is not None:
             call.demand(rule, **target)
+        if _is_forced(call):
+            call.demand(FORCE_DELETE, **target)
 
     uuid, project_id = call.params[IDS[request.kind]], _whose(call.context)
     try:
@@ -133,6 +137,15 @@ async def _one(call: Call, door: Door, request: DoorRequest) -> Answer:
         if not await door.creating.acknowledged.has_looked_again(project_id):
             raise
     return _plain(await door.forwarding.forward(request, uuid, check))
+
+
+def _is_forced(call: Call) -> bool:
+    """Return whether a request deletes a volume with the parameter ``force``."""
+    if (call.route.method, call.route.path) != ("DELETE", f"{VOLUMES}/{{volume_id}}"):
+        return False
+    return call.options.of(DeletionOptions).takes_force and calling.flag(
+        "force", call.last("force", "false")
+    )
 
 
 def _request(call: Call, kind: str) -> DoorRequest:
