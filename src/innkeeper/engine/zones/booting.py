@@ -209,7 +209,7 @@ class TreeBooter:
             made = await self._tree.definitions_of(boot)
             if not await self._begin(boot, below, made, progress):
                 return
-            await asyncio.gather(
+            await building.all_ended(
                 self._build_own(boot, own, progress),
                 *(self._build_below(boot, made, child, some, progress) for child, some in below),
             )

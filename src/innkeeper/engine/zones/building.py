@@ -9,7 +9,7 @@ server. A request that got no answer is never repeated with the same ids.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -79,6 +79,17 @@ class EntryToBuild:
             "launch_index": self.launch_index,
         }
         return row if self.hostname is None else {**row, "hostname": self.hostname}
+
+
+async def all_ended(*works: Awaitable[None]) -> None:
+    """Wait until all works of a boot have ended. Then raise the first error of a work, if any.
+
+    If a work is refused, the others may still build servers. Only after all have ended does the
+    boot know all servers that it must undo.
+    """
+    for each in await asyncio.gather(*works, return_exceptions=True):
+        if each is not None:
+            raise each
 
 
 def begun(

@@ -14,6 +14,11 @@ from innkeeper.domain.zone_tree import Hop
 
 ZONE = "zone"
 """The key under which zones add data to the user's body."""
+_OF_THIS_ZONE = frozenset(
+    {"min_count", "max_count", "return_reservation_id", "reservation_id", "blob", "adminPass"}
+)
+"""The keys of a boot that children do not get. The zone where the boot comes in answers with the
+password, and no child uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +81,7 @@ class TreeBoot:
         body = msgspec.json.decode(self.raw_body)
         server = body["server"]
         assert isinstance(server, Mapping), "the body was checked"
-        gone = ("min_count", "max_count", "return_reservation_id", "reservation_id", "blob")
-        kept = {name: value for name, value in server.items() if name not in gone}
+        kept = {name: value for name, value in server.items() if name not in _OF_THIS_ZONE}
         return {**body, "server": {**kept, **counts}, ZONE: told}
 
 
