@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from innkeeper.domain.errors import QuotaExceeded
+from innkeeper.domain.errors import NotFound, QuotaExceeded
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.limits import Limits
 from innkeeper.domain.zone_tree import ChildZone, HeldServer, ZoneServerState
@@ -21,7 +21,8 @@ from innkeeper.systems.zones import remote
 from tests.support.audited_zones import BELOW, PROJECT, add_child, add_server, server_below
 from tests.support.stores import NOW
 
-LATER = NOW + timedelta(seconds=60)
+SOON, LATER = NOW + timedelta(seconds=1), NOW + timedelta(seconds=60)
+NO_LIMITS = Limits(servers=-1, vcpus=-1, memory_mb=-1)
 OTHERS = [f"c0000000-0000-4000-8000-0000000000{number}" for number in (11, 12, 13)]
 
 
@@ -195,11 +196,82 @@ def test_the_larger_flavor_counts_while_a_server_below_is_resized(store: Store) 
     limits = Limits(servers=-1, vcpus=4, memory_mb=-1)
     with store.write() as tx:
         add_server(tx, server_below(child, vcpus=2, memory_mb=512))
-        (row,) = remote.by_uuids(tx, [BELOW])
-        assert zone_servers.begin_resize(tx, row, (4, 256), limits) == ((2, 512), (4, 512))
+        begun = zone_servers.begin_resize(tx, BELOW, (4, 256), LATER, limits)
+        assert (begun.before, begun.during) == ((2, 512), (4, 512))
         assert (used(tx, PROJECT).vcpus, used(tx, PROJECT).memory_mb) == (4, 512)
         with pytest.raises(QuotaExceeded, match="cores"):
-            zone_servers.begin_resize(tx, row, (5, 256), limits)
+            zone_servers.begin_resize(tx, BELOW, (5, 256), LATER, limits)
         # A quota below the usage does not stop a smaller flavor.
         less = Limits(servers=-1, vcpus=1, memory_mb=-1)
-        assert zone_servers.begin_resize(tx, row, (1, 256), less) == ((4, 512), (4, 512))
+        begun = zone_servers.begin_resize(tx, BELOW, (1, 256), LATER, less)
+        assert (begun.before, begun.during) == ((4, 512), (4, 512))
+
+
+def test_a_resize_of_a_server_that_is_gone_counts_nothing(store: Store) -> None:
+    with store.write() as tx, pytest.raises(NotFound, match=BELOW):
+        zone_servers.begin_resize(tx, BELOW, (4, 256), LATER, NO_LIMITS)
+    with store.write() as tx:
+        assert used(tx, PROJECT).vcpus == 0
+
+
+ACCEPTED, REFUSED, LOST = True, False, None
+
+
+@pytest.mark.parametrize(
+    ("answers", "vcpus", "may_be_lowered"),
+    [
+        ({0: ACCEPTED}, 10, True),
+        ({0: REFUSED}, 2, True),
+        ({0: LOST}, 10, False),
+        ({0: ACCEPTED, 1: REFUSED}, 20, False),
+        ({1: ACCEPTED, 0: REFUSED}, 20, False),
+        ({0: REFUSED, 1: ACCEPTED}, 20, False),
+        ({1: REFUSED, 0: REFUSED}, 20, False),
+        ({0: LOST, 1: REFUSED}, 20, False),
+        ({1: ACCEPTED, 0: ACCEPTED}, 20, False),
+    ],
+)
+def test_resizes_at_the_same_time_count_the_largest_flavor_until_a_repair(
+    store: Store, answers: dict[int, bool | None], vcpus: int, *, may_be_lowered: bool
+) -> None:
+    child = a_child(store)
+    with store.write() as tx:
+        add_server(tx, server_below(child, vcpus=2, memory_mb=512))
+        begun = {
+            each: zone_servers.begin_resize(tx, BELOW, (10 + 10 * each, 512), LATER, NO_LIMITS)
+            for each in sorted(answers)
+        }
+        for each, is_accepted in answers.items():
+            if is_accepted is not LOST:
+                zone_servers.end_resize(tx, BELOW, begun[each], SOON, is_accepted=is_accepted)
+        remote.look_soon(tx, BELOW, SOON)
+        (row,) = remote.by_uuids(tx, [BELOW])
+        assert (row.vcpus, used(tx, PROJECT).vcpus) == (vcpus, vcpus)
+        assert (row.updated_at <= SOON) == may_be_lowered
+
+
+@pytest.mark.parametrize("changes", [True, False])
+def test_amounts_of_a_row_that_changed_since_its_comparison_stay(
+    store: Store, *, changes: bool
+) -> None:
+    child = a_child(store)
+    with store.write() as tx:
+        add_server(tx, server_below(child, vcpus=10, memory_mb=512))
+        (compared,) = remote.by_uuids(tx, [BELOW])
+        if changes:
+            zone_servers.begin_resize(tx, BELOW, (20, 512), LATER, NO_LIMITS)
+        assert zone_servers.resize_compared(tx, compared, 1, 512) == int(not changes)
+        (row,) = remote.by_uuids(tx, [BELOW])
+        expected = 20 if changes else 1
+        assert (row.vcpus, used(tx, PROJECT).vcpus) == (expected, expected)
+
+
+def test_an_accepted_resize_counts_what_a_repair_lowered(store: Store) -> None:
+    child = a_child(store)
+    with store.write() as tx:
+        add_server(tx, server_below(child, vcpus=2, memory_mb=512))
+        begun = zone_servers.begin_resize(tx, BELOW, (10, 256), LATER, NO_LIMITS)
+        (row,) = remote.by_uuids(tx, [BELOW])
+        zone_servers.resize(tx, row, 2, 512)
+        zone_servers.end_resize(tx, BELOW, begun, LATER, is_accepted=True)
+        assert used(tx, PROJECT).vcpus == 10

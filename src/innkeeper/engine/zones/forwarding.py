@@ -102,17 +102,16 @@ class ServerRequests:
             answer = answers.checked(told, server.uuid, invented, request.address)
         except ZoneSilent as error:
             LOG.warning("zone_forward_failed", zone=child.zone.name, reason=str(error))
-            if resize is not None:
-                await self._look_soon(server)
+            if resize is not None and not error.may_have_arrived:
+                await self._end(server, resize, is_accepted=False)
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
         await self._note(server, request, action, answer.status)
         if hop is None:
             answer = await self._with_groups(server, answer)
-        if resize is not None:
-            is_accepted, now = answer.status < HTTPStatus.BAD_REQUEST, self._parts.clock()
-            await self._parts.engine.write(
-                lambda tx: resizing.end(tx, server.uuid, resize, now, is_accepted=is_accepted)
-            )
+        # If the child says that it is unavailable, a zone below it may have begun the resize.
+        if resize is not None and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            is_accepted = answer.status < HTTPStatus.BAD_REQUEST
+            await self._end(server, resize, is_accepted=is_accepted)
         return answer
 
     async def _with_groups(self, server: ZoneServer, answer: ZoneAnswer) -> ZoneAnswer:
@@ -142,8 +141,16 @@ class ServerRequests:
         wanted = resizing.wanted(action[1], caller)
         if wanted is None:
             return None
+        timeout_s = self._parts.zoning.zone_request_timeout_s
+        until = resizing.may_begin_until(self._parts.clock(), timeout_s)
         return await self._parts.engine.write(
-            lambda tx: resizing.begin(tx, server, wanted, caller, self._limits)
+            lambda tx: resizing.begin(tx, server, wanted, caller, self._limits, until)
+        )
+
+    async def _end(self, server: ZoneServer, resize: ForwardedResize, *, is_accepted: bool) -> None:
+        now, uuid, counted = self._parts.clock(), server.uuid, resize.counted
+        await self._parts.engine.write(
+            lambda tx: zone_servers.end_resize(tx, uuid, counted, now, is_accepted=is_accepted)
         )
 
     async def _note(

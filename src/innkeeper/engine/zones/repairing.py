@@ -222,11 +222,16 @@ class _Round:
                     # reports the difference.
                     LOG.warning("zone_server_larger", server=each.uuid, amounts=amounts)
                     continue
+                if each.updated_at > self.now:
+                    # The child may still begin a resize.
+                    continue
                 change = partial(
-                    zone_servers.resize, server=each, vcpus=amounts[0], memory_mb=amounts[1]
+                    zone_servers.resize_compared,
+                    compared=each,
+                    vcpus=amounts[0],
+                    memory_mb=amounts[1],
                 )
-                await engine.write(change)
-                count += 1
+                count += await engine.write(change)
         return count + await self._forget([e.uuid for e in rows if e.uuid not in held])
 
     async def _forget(self, gone: Sequence[str]) -> int:

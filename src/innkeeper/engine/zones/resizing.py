@@ -2,20 +2,22 @@
 
 Always true: during a resize, this zone counts the larger amounts of the old and the new flavor, as
 for its own servers. This begins before the child is asked. After the child has confirmed or
-reverted the resize, this zone counts the amounts that the child reports.
+reverted the resize, this zone counts the amounts that the child reports. If the child gives no
+answer, this zone counts the larger amounts for as long as the request may still reach the child.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.converters import converter_to
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.hops import LIFETIME_S, SKEW_S
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.limits import Limits
 from innkeeper.domain.zone_tree import ZoneServer
@@ -24,23 +26,18 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import definitions
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.servers import zone_servers
-from innkeeper.systems.zones import remote
+from innkeeper.systems.compute.servers.zone_servers import ResizeBelow
 
 RESIZE, FLAVOR = "resize", "flavor"
-Amounts = tuple[int, int]
-"""The vcpus and the memory in MB of a server."""
-
-
 _flavors = converter_to(dict[str, Flavor])
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardedResize:
-    """A resize to send to a child: its body, and the amounts that count before and during it."""
+    """A resize to send to a child: its body, and what counts against the quota."""
 
     body: bytes
-    before: Amounts
-    during: Amounts
+    counted: ResizeBelow
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,38 +85,36 @@ def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor |
     return flavor
 
 
+def may_begin_until(now: datetime, timeout_s: float) -> datetime:
+    """Return until when a child may begin a resize that is sent now.
+
+    The request may wait for its turn for as long as the child has for an answer. Afterwards, the
+    child accepts the request until the request's token expires.
+    """
+    return now + timedelta(seconds=timeout_s + LIFETIME_S + SKEW_S)
+
+
 def begin(
-    tx: Tx, server: ZoneServer, resize: _Wanted, caller: RequestContext, default: Limits
+    tx: Tx,
+    server: ZoneServer,
+    resize: _Wanted,
+    caller: RequestContext,
+    default: Limits,
+    until: datetime,
 ) -> ForwardedResize:
     """Count the larger amounts against the quota. Return the resize to send to the child.
 
-    Raises :class:`Invalid` if the project cannot use the flavor, and :class:`QuotaExceeded`.
+    Raises :class:`Invalid` if the project cannot use the flavor, :class:`QuotaExceeded`, and
+    :class:`NotFound` if the server is gone.
     """
     flavor = resize.told
     if flavor is None:
         flavor = flavors.for_resize(
             tx, resize.flavor_id, server.project_id, is_admin=caller.is_admin
         )
-    before, during = zone_servers.begin_resize(
-        tx, server, (flavor.vcpus, flavor.memory_mb), default
-    )
+    amounts = flavor.vcpus, flavor.memory_mb
+    counted = zone_servers.begin_resize(tx, server.uuid, amounts, until, default)
     # The child must not get this zone's row id.
     plain = msgspec.to_builtins(replace(flavor, id=0))
     told = {**resize.arguments, ZONE: {FLAVOR: plain}}
-    return ForwardedResize(msgspec.json.encode({RESIZE: told}), before, during)
-
-
-def end(tx: Tx, uuid: str, resize: ForwardedResize, now: datetime, *, is_accepted: bool) -> None:
-    """Count the larger amounts against the quota if the child has accepted the resize.
-
-    Otherwise, count the amounts from before the resize.
-    """
-    row = remote.get(tx, uuid)
-    if row is None:
-        return
-    counted = (row.vcpus, row.memory_mb)
-    if is_accepted or counted == resize.during:
-        # Set the amounts also after an accepted resize, because a repair may have changed them
-        # before the child began.
-        zone_servers.resize(tx, row, *(resize.during if is_accepted else resize.before))
-    remote.look_soon(tx, uuid, now)
+    return ForwardedResize(msgspec.json.encode({RESIZE: told}), counted)

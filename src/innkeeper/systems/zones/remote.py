@@ -114,10 +114,20 @@ def look_later(tx: Tx, uuids: Collection[str], now: datetime) -> None:
     remote.touch(tx, uuids, now, 0)
 
 
+def look_after(tx: Tx, uuid: str, moment: datetime) -> None:
+    """Let the repair lower the amounts of a server only after ``moment``."""
+    remote.touch(tx, [uuid], moment, 0)
+
+
 def look_soon(tx: Tx, uuid: str, now: datetime) -> None:
-    """Record that the amounts of a server in a child zone are about to change."""
-    built = (ZoneServerState.BUILT,)
-    remote.set_state(tx, [uuid], built, ZoneServerState.BUILT, now)
+    """Record that the amounts of a server in a child zone are about to change.
+
+    If the repair must wait for a later moment, see :func:`look_after`, it still waits.
+    """
+    server = get(tx, uuid)
+    if server is not None and server.updated_at < now:
+        built = (ZoneServerState.BUILT,)
+        remote.set_state(tx, [uuid], built, ZoneServerState.BUILT, now)
 
 
 def forbid(tx: Tx, uuids: Collection[str], now: datetime) -> None:

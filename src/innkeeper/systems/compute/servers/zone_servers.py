@@ -7,11 +7,11 @@ server. The server counts until it is certain that the child does not have it.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from innkeeper.domain.compute import UNLIMITED
-from innkeeper.domain.errors import QuotaExceeded
+from innkeeper.domain.errors import NotFound, QuotaExceeded
 from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.limits import Limits
@@ -27,9 +27,26 @@ from innkeeper.systems.zones import remote
 
 UNDECIDED = (ZoneServerState.BUILDING, ZoneServerState.UNDOING)
 
+Amounts = tuple[int, int]
+"""The vcpus and the memory in MB of a server."""
+
 # Queries that are re-exported unchanged.
 own_of_batch = tree_servers.of_batch
 deleted_of_batch = tree_servers.deleted_of_batch
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeBelow:
+    """A resize in a child zone: the amounts that count before and during it.
+
+    The child may begin the resize until ``until``, which the server's row has as ``updated_at``.
+    ``changed_before`` is the ``updated_at`` from before the resize.
+    """
+
+    before: Amounts
+    during: Amounts
+    until: datetime
+    changed_before: datetime
 
 
 def begin(tx: Tx, servers: Sequence[ZoneServer], default: Limits) -> None:
@@ -143,21 +160,59 @@ def resize(tx: Tx, server: ZoneServer, vcpus: int, memory_mb: int) -> None:
         quota_usages.add_usage(tx, server.project_id, 0, *more)
 
 
+def resize_compared(tx: Tx, compared: ZoneServer, vcpus: int, memory_mb: int) -> int:
+    """Count amounts that a child zone reported, unless the server's row has changed meanwhile.
+
+    ``compared`` is the row that was read before the child was asked. Return the number of changed
+    servers.
+    """
+    if remote.get(tx, compared.uuid) != compared:
+        return 0
+    resize(tx, compared, vcpus, memory_mb)
+    return 1
+
+
 def begin_resize(
-    tx: Tx, server: ZoneServer, amounts: tuple[int, int], default: Limits
-) -> tuple[tuple[int, int], tuple[int, int]]:
+    tx: Tx, uuid: str, amounts: Amounts, until: datetime, default: Limits
+) -> ResizeBelow:
     """Before a resize, count the larger of a server's present and new amounts.
 
-    Return the amounts that counted before and the amounts that count now, each as (vcpus, MB).
-    Raises :class:`QuotaExceeded`.
+    The child zone may begin the resize until ``until``. Raises :class:`QuotaExceeded`, and
+    :class:`NotFound` if the server is gone.
     """
-    row = remote.get(tx, server.uuid) or server
+    row = remote.get(tx, uuid)
+    if row is None:
+        raise NotFound(f"Server {uuid} could not be found.")
     before = row.vcpus, row.memory_mb
     during = max(before[0], amounts[0]), max(before[1], amounts[1])
     more = during[0] - before[0], during[1] - before[1]
     quotas.demand_room(tx, row.project_id, default, *more)
     resize(tx, row, *during)
-    return before, during
+    # No two resizes of a server have the same moment.
+    until = max(until, row.updated_at + timedelta(microseconds=1))
+    remote.look_after(tx, uuid, until)
+    return ResizeBelow(before, during, until, row.updated_at)
+
+
+def end_resize(
+    tx: Tx, uuid: str, resized: ResizeBelow, now: datetime, *, is_accepted: bool
+) -> None:
+    """After the child's answer, count the larger amounts if the child has accepted the resize.
+
+    Otherwise, count the amounts from before the resize. If another resize may still begin, the
+    larger amounts stay, and the repair corrects them later.
+    """
+    row = remote.get(tx, uuid)
+    if row is None:
+        return
+    if is_accepted:
+        # The amounts may be lower, if the boot of the server was decided during the resize.
+        vcpus, memory_mb = resized.during
+        resize(tx, row, max(vcpus, row.vcpus), max(memory_mb, row.memory_mb))
+    if row.updated_at == resized.until and resized.changed_before <= now:
+        if not is_accepted:
+            resize(tx, row, *resized.before)
+        remote.look_after(tx, uuid, now)
 
 
 def forget_of(tx: Tx, servers: Sequence[ZoneServer], now: datetime) -> None:
@@ -190,7 +245,7 @@ def held_page(tx: Tx, prefix: str, after: str | None, limit: int) -> list[HeldSe
 def _during_resizes(tx: Tx, found: Sequence[HeldServer]) -> list[HeldServer]:
     """Return these servers with the amounts that count for quotas, also during resizes."""
     shapes = {each.uuid: {"vcpus": each.vcpus, "memory_mb": each.memory_mb} for each in found}
-    more: dict[str, tuple[int, int]] = {}
+    more: dict[str, Amounts] = {}
     for part in by_ids.parts(shapes):
         for each in migrations.open_ones(tx, part):
             if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
