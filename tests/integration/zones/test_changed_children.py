@@ -96,6 +96,23 @@ def test_the_same_zone_may_have_another_address_and_any_zone_if_there_are_no_ser
     assert moved.json()["zone"]["servers"] == 1
 
 
+def test_the_user_name_stays_while_the_child_has_servers(world: Family) -> None:
+    assert change(world, username="other").status_code == OK, "it has no servers yet"
+    world.kids["odd"].answers = lambda asked: select(asked, 0.0)
+    assert world.boot().status_code == ACCEPTED
+    for fields in ({"username": "third"}, {"username": "third", "password": "new"}):
+        refused = change(world, **fields)
+        assert refused.status_code == CONFLICT, fields
+        assert "under the user name other" in refused.text
+    assert change(world, username="other", password="new").status_code == OK
+    assert (shown(world)["username"], shown(world)["servers"]) == ("other", 1)
+    world.kids["odd"].answers = no_servers
+    given_up = change(world, username="third", replaced=True)
+    assert given_up.status_code == OK, given_up.text
+    wait_for("the servers are forgotten", lambda: shown(world)["servers"] == 0)
+    assert world.used() == 0
+
+
 def test_a_zone_is_a_child_only_once(world: Family) -> None:
     odd, even = world.kids["odd"], world.kids["even"]
     other, even.info = even.info, odd.info

@@ -62,7 +62,8 @@ class Contact:
     """The answer of a child that was contacted before a change.
 
     ``child`` is the child's row at the time of the contact. If this zone has records of servers in
-    the child, the same zone as before must answer, unless ``may_be_another`` is True.
+    the child, the same zone as before must answer, under the same user name, unless
+    ``may_be_another`` is True.
     """
 
     child: ChildZone
@@ -131,11 +132,12 @@ def change(
 
     If the address, user name or password changes, the caller must contact the child first. With
     ``contact``, the state is set from the child's answer. Raises :class:`Conflict` if the child was
-    changed meanwhile, or if another zone answers.
+    changed meanwhile, if another zone answers, or if this zone has servers in the child under
+    another user name.
     """
     child = get(tx, uuid)
     if contact is not None:
-        _check_contact(tx, child, contact)
+        _check_contact(tx, child, contact, values.get("username", child.username))
     check_weights(
         values.get("weight_offset", child.weight_offset),
         values.get("weight_scale", child.weight_scale),
@@ -148,12 +150,20 @@ def change(
     return get(tx, uuid)
 
 
-def _check_contact(tx: Tx, child: ChildZone, contact: Contact) -> None:
+def _check_contact(tx: Tx, child: ChildZone, contact: Contact, username: str) -> None:
     if child.updated_at != contact.child.updated_at:
         raise Conflict(f"Zone {child.name} was changed at the same moment. Try again.")
     _check_new(tx, contact.reached.zone_id, child.uuid)
-    is_another = child.state.zone_id not in (None, contact.reached.zone_id)
-    if is_another and not contact.may_be_another and children.has_servers(tx, child.id):
+    if contact.may_be_another or not children.has_servers(tx, child.id):
+        return
+    if username != child.username:
+        # In the child, the ids of the servers' projects begin with the user name.
+        raise Conflict(
+            f"This zone has servers in zone {child.name} under the user name {child.username}, and "
+            "cannot reach them under another user name. To give up these servers, repeat the "
+            "request with replaced=true. They are then forgotten, even if they still run."
+        )
+    if child.state.zone_id not in (None, contact.reached.zone_id):
         raise Conflict(
             f"Another zone answers, not the zone that has the servers of zone {child.name}. "
             "If the old zone is lost, repeat the request with replaced=true. The servers that the "
