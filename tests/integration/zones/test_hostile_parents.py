@@ -319,6 +319,27 @@ def test_a_resize_does_not_use_a_flavor_of_this_zone(world: World) -> None:
     assert "must come with the new flavor's definition" in answer.text
 
 
+def test_a_change_of_metadata_comes_with_a_limit_and_the_smaller_limit_applies(
+    world: World,
+) -> None:
+    (uuid,) = built(world.up)
+    path, items = f"/servers/{uuid}/metadata", {"metadata": {"a": "1", "b": "2"}}
+    quota = {"quota_set": {"metadata_items": 1}}
+    for zone, status in (
+        ({}, httpx.codes.BAD_REQUEST),
+        ({"zone": {}}, httpx.codes.BAD_REQUEST),
+        ({"zone": {"metadata_items": -2}}, httpx.codes.BAD_REQUEST),
+        ({"zone": {"metadata_items": 1}}, httpx.codes.FORBIDDEN),
+        ({"zone": {"metadata_items": -1}}, OK),
+    ):
+        assert world.up.ask("PUT", path, {**items, **zone}).status_code == status, zone
+    project = world.kid.call("GET", f"{COMPUTE}/servers/{uuid}", "admin").json()["server"]
+    quotas = f"{COMPUTE}/os-quota-sets/{project['tenant_id']}"
+    assert world.kid.call("PUT", quotas, "admin", json=quota).is_success
+    larger = {**items, "zone": {"metadata_items": 9}}
+    assert world.up.ask("PUT", path, larger).status_code == httpx.codes.FORBIDDEN
+
+
 def test_a_password_that_is_lost_here_shuts_out_its_own_parent_only(world: World) -> None:
     made = world.parent()
     folder = world.kid.service.settings.storing.data_dir

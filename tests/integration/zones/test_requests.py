@@ -149,6 +149,30 @@ def test_a_child_limits_what_its_parent_resizes_to(tree: ZoneTree) -> None:
     assert status(root, uuid) == "ACTIVE"
 
 
+@pytest.mark.parametrize("name", ["a", "c"])
+def test_the_quota_of_metadata_items_is_that_of_the_root(tree: ZoneTree, name: str) -> None:
+    root, token = tree["root"], "labels:labels"
+    limit = {"quota_set": {"metadata_items": 2}}
+    assert root.call("PUT", "/os-quota-sets/labels", limit).is_success
+    path = f"/servers/{one(root, availability_zone=az(name), token=token)}/metadata"
+
+    def change(method: str, below: str = "", **items: str) -> int:
+        wanted = {"meta" if below else "metadata": items}
+        return root.call(method, path + below, wanted, token=token).status_code
+
+    ok, full = httpx.codes.OK, httpx.codes.FORBIDDEN
+    assert change("POST", a="1", b="2", c="3") == full
+    assert change("PUT", a="1", b="2", c="3") == full
+    assert change("POST", a="1") == ok
+    assert change("PUT", "/b", b="2") == ok
+    assert change("PUT", "/c", c="3") == full
+    assert change("POST", c="3") == full
+    assert change("PUT", "/b", b="4") == ok
+    assert root.get(path, token) == {"metadata": {"a": "1", "b": "4"}}
+    own = {"metadata": {"a": "1"}, "zone": {"metadata_items": 9}}
+    assert root.call("POST", path, own, token=token).status_code == httpx.codes.BAD_REQUEST
+
+
 def test_a_flavor_that_cannot_be_used_is_refused_at_the_root(tree: ZoneTree) -> None:
     root = tree["root"]
     uuid = one(root, availability_zone=az("c"))

@@ -1,7 +1,8 @@
 """Forward requests for servers to the child zones that have them.
 
 Always true: the child gets the method, the path, the query, the body and the microversion that the
-client sent. The only addition is the definition of the flavor in a resize. The client gets the
+client sent. Only two things are added: the definition of the flavor to a resize, and the limit of
+metadata items to a change of metadata. The client gets the
 child's answer, with this zone's address in the links. An answer that cannot be from a Compute API
 counts as no answer.
 """
@@ -22,10 +23,11 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.limits import Limits
 from innkeeper.domain.moves import ENDS_OF_RESIZES, FORCE_DELETE
 from innkeeper.domain.zone_tree import ZoneServer
-from innkeeper.engine.zones import answers, resizing
+from innkeeper.engine.zones import answers, metadata_limits, resizing
 from innkeeper.engine.zones.resizing import ForwardedResize
 from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.engine.zones.tree_request import caller_below
+from innkeeper.systems.compute.accounts import quotas
 from innkeeper.systems.compute.grouping import groups
 from innkeeper.systems.compute.servers import zone_servers
 from innkeeper.systems.zones import remote
@@ -76,13 +78,14 @@ class ServerRequests:
         """Send a request for a server to its child.
 
         Raises :class:`Unavailable` if the child does not answer. Raises the errors of
-        :func:`resizing.wanted` and :func:`resizing.begin`.
+        :func:`resizing.wanted`, :func:`resizing.begin` and :func:`metadata_limits.smallest`.
         """
         child = await self._tree.children.by_id(server.child_id)
         hop = request.caller.hop
         if child is None or not child.zone.is_enabled:
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
         action = _action_in(request)
+        body = await self._body_below(server, request)
         resize = await self._begun(server, request.caller, action)
         tree = self._tree.below(hop, self._parts.zoning.zone_request_timeout_s)
         sent = ZoneRequest(
@@ -92,7 +95,7 @@ class ServerRequests:
             _as_owner(request.caller, server),
             tree,
             tree.time_left_ms / 1000,
-            request.body if resize is None else resize.body,
+            body if resize is None else resize.body,
             request.headers,
             ANSWER_BYTES_MAX,
         )
@@ -128,6 +131,16 @@ class ServerRequests:
         group = await self._parts.engine.read(lambda tx: groups.uuid_of(tx, server.uuid))
         shown[GROUPS] = [] if group is None else [group]
         return ZoneAnswer(answer.status, answer.headers, msgspec.json.encode(told))
+
+    async def _body_below(self, server: ZoneServer, request: ClientRequest) -> bytes:
+        if not metadata_limits.applies(request.method, request.part):
+            return request.body
+        limits = await self._parts.engine.read(
+            lambda tx: quotas.limits(tx, server.project_id, self._limits)
+        )
+        is_of_parent = request.caller.hop is not None
+        own = limits.metadata_items
+        return metadata_limits.body_below(request.body, own, is_of_parent=is_of_parent)
 
     async def _begun(
         self, server: ZoneServer, caller: RequestContext, action: Action | None

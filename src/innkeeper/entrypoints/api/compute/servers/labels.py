@@ -10,6 +10,7 @@ from urllib.parse import quote
 from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import Conflict, Invalid, NotFound
 from innkeeper.engine.transactions import Tx
+from innkeeper.engine.zones import metadata_limits
 from innkeeper.entrypoints.api.compute.servers.access import found, may_override
 from innkeeper.entrypoints.api.compute.servers.acting import in_words
 from innkeeper.entrypoints.api.compute.servers.bodies import metadata_items_max
@@ -67,7 +68,9 @@ async def set_metadata(call: Call) -> Answer:
 
 
 async def _items_max(call: Call) -> int:
-    return await metadata_items_max(call, call.context.project_id)
+    own = await metadata_items_max(call, call.context.project_id)
+    is_of_parent = call.context.hop is not None
+    return metadata_limits.smallest(own, call.body, is_of_parent=is_of_parent)
 
 
 async def metadata_item(call: Call) -> Answer:

@@ -236,9 +236,13 @@ UPDATE: Schema = closed(
 )
 PLANNED: Schema = with_inner(CREATE, "server", {}, ("blob",))
 """The schema of bodies that only plan or explain a boot. They cannot have a build-plan entry."""
-METADATA_ALL: Schema = closed({"metadata": METADATA}, ("metadata",))
+ITEMS_LIMIT: Schema = closed(
+    {"metadata_items": {"type": "integer", "minimum": -1}}, ("metadata_items",)
+)
+"""The limit that a zone parent sends with a change of metadata."""
+METADATA_ALL: Schema = closed({"metadata": METADATA, "zone": ITEMS_LIMIT}, ("metadata",))
 METADATA_ONE: Schema = closed(
-    {"meta": {**METADATA, "minProperties": 1, "maxProperties": 1}}, ("meta",)
+    {"meta": {**METADATA, "minProperties": 1, "maxProperties": 1}, "zone": ITEMS_LIMIT}, ("meta",)
 )
 TAGS_ALL: Schema = closed({"tags": TAGS}, ("tags",))
 
