@@ -43,7 +43,7 @@ RESOURCE_TYPES = (ResourceTypeName.HOST, ResourceTypeName.SLOT, ResourceTypeName
 
 
 class ReservationState:
-    """The state of a reservation, which is ``PRESENT`` unless it was removed from its lease."""
+    """The state of a reservation. It is ``PRESENT`` until it is removed or its lease ends."""
 
     PENDING = "pending"
     ACTIVE = "active"

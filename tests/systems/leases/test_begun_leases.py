@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from innkeeper.domain.compute import Task
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.leases import RESERVATIONS_MAX, Demand, Lease, LeaseStatus, Window
@@ -198,6 +199,18 @@ def test_a_server_of_a_removed_reservation_needs_another_place(operator: LeaseOp
         operator.movers.unshelve(server)
     with pytest.raises(Invalid):
         operator.movers.act(dedicated_hosts.change, server, reservation=part)
+
+
+def test_a_removed_reservation_ends_although_the_clock_was_set_back(
+    operator: LeaseOperator,
+) -> None:
+    lease = operator.lease((1, 1), (1, 1), end=5 * HOUR_S)
+    part = lease.reservations[0].uuid
+    server = operator.movers.boot(None, hints={"reservation": part})
+    operator.movers.now -= HOUR
+    changed(operator, lease, removed=frozenset({part}))
+    assert operator.movers.server(server).task_state == Task.DELETING
+    operator.movers.finish()
 
 
 # -- heirs -------------------------------------------------------------------------------------

@@ -76,6 +76,17 @@ def test_a_volume_without_a_type_goes_to_the_pod_of_what_it_names(
         assert plan.limits.type_name == (type_name or "")
 
 
+def test_a_copy_has_the_image_of_its_source(store: Store) -> None:
+    image_id, other = "d0000000-0000-4000-8000-000000000001", "c0000000-0000-4000-8000-000000000009"
+    with store.write() as tx:
+        furnish(tx)
+        pod = routings.homes(tx, VOLUME, [PLAIN])[0][0].pod_id
+        made = PodRouting(0, other, other, pod, "acme", VOLUME, NOW, NOW, image_id=image_id)
+        routings.create(tx, made)
+        plan = planned(tx, VOLUME, {"size": 1, "source_volid": other})
+        assert (plan.image_id, plan.image_name) == (image_id, None)
+
+
 def test_a_type_that_is_named_chooses_the_pod_also_beside_a_server(store: Store) -> None:
     with store.write() as tx:
         furnish(tx)

@@ -113,7 +113,7 @@ class Forwarding:
         return DoorAnswer(status, raw, headers)
 
     async def _show_image(self, routing: PodRouting) -> None:
-        """Record the image of a server, by the image's id in this service."""
+        """Record the image of a server or volume, by the image's id in this service."""
         row_id, image_id, now = routing.id, routing.image_id, self._clouds.clock()
         await self._clouds.engine.write(lambda tx: routings.show_image(tx, row_id, image_id, now))
 

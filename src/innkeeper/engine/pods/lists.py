@@ -156,6 +156,7 @@ class Lists:
         The rank depends on all rows before the marker; see :meth:`ListOrder.rising`.
         """
         login, asked, _ = await self._asked(pod, question)
+        asked = replace(asked, limit=PAGE)
         latest: Rank | None = None
         async for page in self._pages(pod, login, asked, None, has_told):
             ranks = order.rising(order.ranks(page), latest)

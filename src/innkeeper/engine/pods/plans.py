@@ -179,8 +179,9 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     size_gb, hinted = number_of(fields.get("size")), hints.read(tx, request)
     copied = volume_of(tx, caller, source) if source else None
     if copied is not None:
-        # Without a size and a type, a copy has those of its source.
+        # Without a size and a type, a copy has those of its source. It shows the source's image.
         size_gb = size_gb or copied.size_gb or 0
+        image_id = image_id or copied.image_id
         if kind is None and copied.type_uuid is not None:
             kind = types.found(tx, copied.type_uuid)
     must = _home(() if copied is None else (copied.pod_id,), hinted)

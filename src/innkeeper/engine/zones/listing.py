@@ -28,6 +28,7 @@ from innkeeper.domain.ids import UUID_PATTERN
 from innkeeper.domain.zone_tree import ChildZone, TreeRequest, ZoneServer
 from innkeeper.engine.lateness import LATE_SHARE, Lateness, divided
 from innkeeper.engine.zones import links
+from innkeeper.engine.zones.forwarding import RETRY_AFTER_S
 from innkeeper.engine.zones.known_children import KnownChild, decoded
 from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.engine.zones.tree_request import ZONE, caller_below
@@ -111,7 +112,9 @@ class ServerLists:
             return []
         visited = () if hop is None else hop.tree.visited
         known = await self._tree.children.every()
-        return [each for each in known if each.zone.state.zone_id not in visited]
+        # A disabled child must not make the lists of all projects partial.
+        enabled = [each for each in known if each.zone.is_enabled]
+        return [each for each in enabled if each.zone.state.zone_id not in visited]
 
     async def pages(
         self, asked: Sequence[KnownChild], question: ListQuestion, after: str | None
@@ -168,7 +171,7 @@ class ServerLists:
         )
         keys = [each for each in answers if each is not None]
         if missing and not keys:
-            raise Unavailable(MARKER_AWAY)
+            raise Unavailable(MARKER_AWAY, retry_after_s=RETRY_AFTER_S)
         # Only one child can have the server. If a second child claims it, one of them is wrong.
         return keys[0] if len(keys) == 1 else None
 

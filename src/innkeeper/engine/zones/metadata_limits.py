@@ -1,7 +1,8 @@
 """The limit of a server's metadata items, which a zone sends to the child that has the server.
 
-Always true: a change of metadata from a zone parent has the limit. So the smallest limit of all
-zones on the way applies, and a project cannot exceed the quota of the zone that it uses.
+Always true: this zone sends the limit with each change of metadata. So the smallest limit of all
+zones on the way applies, and a project cannot exceed the quota of the zone that it uses. If a zone
+parent sends no limit, because it is older, the limits from here on apply.
 """
 
 from __future__ import annotations
@@ -32,16 +33,17 @@ def applies(method: str, part: str) -> bool:
 def smallest(own: int, body: Mapping[str, object], *, is_of_parent: bool) -> int:
     """Return the smaller limit of this zone's ``own`` and the one in a zone parent's request.
 
-    Raises :class:`Invalid` if a zone parent sends no usable limit, or if another caller sends one.
+    Raises :class:`Invalid` if a zone parent sends an unusable limit, or if another caller sends
+    one.
     """
-    if not is_of_parent:
-        if ZONE in body:
-            raise Invalid("Only zone parents may send the key 'zone'.")
+    if ZONE not in body:
         return own
+    if not is_of_parent:
+        raise Invalid("Only zone parents may send the key 'zone'.")
     try:
         told = _limits(body[ZONE])[ITEMS]
     except (KeyError, msgspec.ValidationError, RecursionError) as error:
-        raise Invalid("A change of metadata by a zone parent must come with the limit.") from error
+        raise Invalid("The key 'zone' of a change of metadata has no usable limit.") from error
     return min((each for each in (own, told) if each != UNLIMITED), default=UNLIMITED)
 
 

@@ -140,7 +140,10 @@ def _tell(tx: Tx, lease: Lease, event: LeaseEvent, context: LeaseContext) -> int
 
 
 def _is_due(event: LeaseEvent, now: datetime) -> bool:
-    return event.state in OPEN and event.due_at <= now
+    # An event that has begun stays due, even if the clock was set back since.
+    return event.state == LeaseEventState.BEGUN or (
+        event.state == LeaseEventState.WAITING and event.due_at <= now
+    )
 
 
 def _moved(tx: Tx, event: LeaseEvent, state: str, now: datetime) -> bool:

@@ -166,10 +166,11 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
 def _take_from_leases(tx: Tx, host: Host, now: datetime) -> None:
     """Take a host from ended leases that have not released it yet."""
     owners = {*holds.reservations_on(tx, host.id), host.dedicated_to} - {None}
-    if owners and host.is_forced_down:
-        cleanup.abandon(tx, host.name, now)
     for owner in sorted(filter(None, owners)):
-        slots.remove(tx, owner, [host], now, 1)
+        if not slots.remove(tx, owner, [host], now, 1) and host.is_forced_down:
+            # The host may never come back, but a copy of a moved server still uses a slot.
+            cleanup.abandon(tx, host.name, now)
+            slots.remove(tx, owner, [host], now, 1)
         pools.leave(tx, owner, [host], now)
     holds.remove_all(tx, host.id)
 

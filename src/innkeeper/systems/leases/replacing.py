@@ -31,7 +31,6 @@ from innkeeper.systems.placement import providers
 
 HOSTS_AT_ONCE = 50
 """The maximum number of failed hosts that one transaction replaces for a reservation."""
-OPEN = (ReservationState.PENDING, ReservationState.ACTIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def parts_of(
     tx: Tx, lease: Lease, failed: Collection[int], context: LeaseContext
 ) -> list[Exchange]:
     """Return the pending and active reservations of a lease, with their failed hosts."""
-    own = [each for each in lease.reservations if each.state in OPEN]
+    own = [each for each in lease.reservations if each.state in ReservationState.PRESENT]
     held = holds.of_reservations(tx, [each.id for each in own])
     parts = []
     for each in own:

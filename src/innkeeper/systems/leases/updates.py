@@ -112,13 +112,13 @@ class _Part:
     def chosen_demand(self) -> Demand:
         """The demand for the choice of hosts.
 
-        A reservation that has begun gets no more units if the request does not name it, unless
-        units are missing.
+        A reservation that has begun gets no more units if the request does not name it. But units
+        on failed hosts are replaced.
         """
-        held = self.reservation
-        if held is None or not held.is_live or held.is_missing or self.is_named:
+        if not self.is_live or self.is_named:
             return self.demand
-        return replace(self.demand, units_max=max(self.present, self.demand.units_min))
+        most = max(self.present + len(self.left), self.demand.units_min)
+        return replace(self.demand, units_max=min(most, self.demand.units_max))
 
     @property
     def present(self) -> int:

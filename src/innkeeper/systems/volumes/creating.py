@@ -267,6 +267,7 @@ def _source(tx: Tx, request: VolumeRequest) -> Volume:
         raise VolumeBusy(
             f"Invalid source volume {source.uuid}: its status must be available or in-use."
         )
+    volumes.demand_kept(tx, source)
     return source
 
 

@@ -158,7 +158,7 @@ def _is_needed(tx: Tx, each: Migration) -> bool:
 
 
 def abandon(tx: Tx, host: str, now: datetime) -> None:
-    """End the cleanups on a host that is being removed, as if its agent had confirmed them.
+    """End the cleanups on a host that may never come back, as if its agent had confirmed them.
 
     Raises :class:`InUse` if a server is moving from or to the host, or may still return to the
     host.
