@@ -62,6 +62,16 @@ def test_moments_are_written_as_any_other_statement_writes_them(store: Store) ->
         assert tx.execute(found).scalars().all() == [NOW, NOW]
 
 
+def test_a_statement_may_have_constants(store: Store) -> None:
+    either = sa.or_(traits.c.name == "CUSTOM_TWICE", traits.c.name == "CUSTOM_OTHER")
+    until = traits.c.created_at <= sa.bindparam("now")
+    prepared = Prepared(sa.select(traits.c.name).where(either, until).order_by(traits.c.name))
+    with store.write() as tx:
+        ADD_TRAITS.run(tx, [TRAIT, {**TRAIT, "name": "CUSTOM_OTHER"}])
+        found = [tuple(row) for row in prepared.rows(tx, {"now": NOW})]
+    assert found == [("CUSTOM_OTHER",), ("CUSTOM_TWICE",)]
+
+
 def test_values_are_read_as_any_other_statement_reads_them(store: Store) -> None:
     query = sa.select(
         flavors.c.name, flavors.c.is_public, flavors.c.extra_specs, flavors.c.created_at

@@ -96,7 +96,9 @@ class Prepared:
 
     def _compile(self, dialect: sa.Dialect, names: Collection[str]) -> _Text:
         compiled = self._statement.compile(dialect=dialect, column_keys=list(names))
-        order = compiled.positiontup if dialect.positional else list(compiled.binds)
+        # A constant has the same name in the text and here, unlike in ``compiled.binds``.
+        names_in_text = list(dict.fromkeys(compiled.bind_names.values()))
+        order = compiled.positiontup if dialect.positional else names_in_text
         assert order is not None
         # Some dialects add parameters. SQLite's adds an OFFSET to each LIMIT.
         return _Text(
