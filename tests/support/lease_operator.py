@@ -234,6 +234,16 @@ class LeaseOperator:
         found: set[str] = self.cloud.read(look)
         return found
 
+    def units(self, lease: Lease) -> dict[str, int]:
+        """Return the units of a lease's first reservation, by the name of the host."""
+
+        def look(tx: Tx) -> dict[str, int]:
+            held = holds.of_reservation(tx, lease.reservations[0].id)
+            return {freepool.member(tx, each.host_id).name: each.units for each in held}
+
+        found: dict[str, int] = self.cloud.read(look)
+        return found
+
     def said(self, *names: str) -> Sequence[tuple[str | None, str | None]]:
         """Return the dedications in the rows of these hosts."""
         found = [self.cloud.host(name) for name in names]

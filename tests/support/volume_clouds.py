@@ -146,6 +146,13 @@ class VolumeCloud:
 
     # -- the agent -----------------------------------------------------------------------------
 
+    def active(self) -> ServerId:
+        """Boot a server without volumes, and have it built."""
+        (booted,) = self.cloud.boot(self.cloud.request())
+        assert isinstance(booted, Booted)
+        self.settle_all()
+        return booted.server_ids[0]
+
     def orders(self) -> list[WorkOrder]:
         """The orders that the agent would get."""
         found: list[WorkOrder] = self.cloud.read(lambda tx: work.waiting(tx, AGENT.id, 0, 1000))

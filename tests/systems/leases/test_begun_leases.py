@@ -13,10 +13,10 @@ from innkeeper.domain.compute import Task
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.leases import RESERVATIONS_MAX, Demand, Lease, LeaseStatus, Window
-from innkeeper.store.queries.leases import holds, leases
+from innkeeper.store.queries.leases import leases
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.moves import dedicated_hosts, shelving
-from innkeeper.systems.leases import freepool, freepool_report, limits, sharing
+from innkeeper.systems.leases import freepool_report, limits, sharing
 from innkeeper.systems.leases.updates import LeaseChange, change
 from tests.support.clouds import reported
 from tests.support.lease_operator import LeaseOperator
@@ -57,17 +57,6 @@ def changed(operator: LeaseOperator, lease: Lease, **wanted: Any) -> Lease:
     return found
 
 
-def units(operator: LeaseOperator, lease: Lease) -> dict[str, int]:
-    """The units of a lease's first reservation, by host."""
-
-    def look(tx: Tx) -> dict[str, int]:
-        held = holds.of_reservation(tx, lease.reservations[0].id)
-        return {freepool.member(tx, each.host_id).name: each.units for each in held}
-
-    found: dict[str, int] = operator.cloud.read(look)
-    return found
-
-
 def with_slots(operator: LeaseOperator, count: int, *, affinity: bool | None = None) -> Lease:
     window = Window(operator.now, operator.now + 2 * HOUR)
     return operator.make(window, [Demand(count, count, SMALL, affinity)])
@@ -84,12 +73,12 @@ def in_slot(operator: LeaseOperator, lease: Lease, host: str) -> ServerId:
 def together(operator: LeaseOperator) -> tuple[Lease, str, str]:
     """A lease of two slots on one host, its failed host with a used slot, and the new host."""
     lease = with_slots(operator, 2, affinity=True)
-    (first,) = units(operator, lease)
+    (first,) = operator.units(lease)
     in_slot(operator, lease, first)
     operator.declare(first, is_down=True)
     assert operator.heal() == 1
-    (other,) = units(operator, lease).keys() - {first}
-    assert units(operator, lease) == {first: 1, other: 2}
+    (other,) = operator.units(lease).keys() - {first}
+    assert operator.units(lease) == {first: 1, other: 2}
     return lease, first, other
 
 
@@ -99,7 +88,7 @@ def test_a_change_of_dates_adds_no_slots(
     lease, first, other = together
     for hours in (1, 2):
         changed(operator, lease, end_at=lease.end_at + hours * HOUR)
-        assert units(operator, lease) == {first: 1, other: 2}
+        assert operator.units(lease) == {first: 1, other: 2}
 
 
 def test_slots_that_belong_together_are_not_divided(
@@ -109,7 +98,7 @@ def test_slots_that_belong_together_are_not_divided(
     operator.declare(first, is_down=False)
     operator.wait(HOUR_S + 1)
     operator.heal()
-    assert units(operator, lease) == {first: 1, other: 2}
+    assert operator.units(lease) == {first: 1, other: 2}
 
 
 def test_more_slots_are_added_on_the_new_host(
@@ -119,13 +108,13 @@ def test_more_slots_are_added_on_the_new_host(
     operator.declare(first, is_down=False)
     part = lease.reservations[0].uuid
     changed(operator, lease, reservations={part: {"amount": 4}})
-    assert sum(units(operator, lease).values()) == 4
-    assert units(operator, lease)[other] >= 2
+    assert sum(operator.units(lease).values()) == 4
+    assert operator.units(lease)[other] >= 2
 
 
 def test_replaced_slots_count_once_against_the_quota(operator: LeaseOperator) -> None:
     lease = with_slots(operator, 2)
-    first = min(units(operator, lease))
+    first = min(operator.units(lease))
     in_slot(operator, lease, first)
     operator.declare(first, is_down=True)
     assert operator.heal() == 1
@@ -138,7 +127,7 @@ def test_a_dead_host_leaves_the_freepool_though_an_ended_lease_left_slots_on_it(
     operator: LeaseOperator,
 ) -> None:
     lease = with_slots(operator, 1)
-    (host,) = units(operator, lease)
+    (host,) = operator.units(lease)
     server = in_slot(operator, lease, host)
     operator.movers.resize(server)
     operator.movers.finish()

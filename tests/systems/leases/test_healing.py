@@ -12,10 +12,10 @@ from innkeeper.domain.errors import Conflict, InUse, NotFound
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.leases import Demand, Lease, LeaseStatus, Window, slot_class
-from innkeeper.store.queries.leases import holds, leases
+from innkeeper.store.queries.leases import leases
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts
-from innkeeper.systems.leases import freepool, slots
+from innkeeper.systems.leases import slots
 from innkeeper.systems.leases.updates import LeaseChange, change
 from innkeeper.systems.placement import inventories
 from tests.support.clouds import reported
@@ -39,17 +39,6 @@ def operator(tmp_path: Path) -> Iterator[LeaseOperator]:
     assert made.broken() == []
     made.cloud.judge()
     made.movers.close()
-
-
-def units(operator: LeaseOperator, lease: Lease) -> dict[str, int]:
-    """The units of a lease's only reservation, by host."""
-
-    def look(tx: Tx) -> dict[str, int]:
-        held = holds.of_reservation(tx, lease.reservations[0].id)
-        return {freepool.member(tx, each.host_id).name: each.units for each in held}
-
-    found: dict[str, int] = operator.cloud.read(look)
-    return found
 
 
 def flags(operator: LeaseOperator, lease: Lease) -> tuple[bool, bool, bool]:
@@ -142,11 +131,11 @@ def test_a_silent_host_is_replaced(operator: LeaseOperator) -> None:
 
 def test_pending_slots_move_and_the_others_stay(operator: LeaseOperator) -> None:
     lease = with_slots(operator, 6, HOUR_S / 2)
-    before = units(operator, lease)
+    before = operator.units(lease)
     failed = max(before, key=lambda name: before[name])
     operator.declare(failed, is_down=True)
     assert operator.heal() == 1
-    after = units(operator, lease)
+    after = operator.units(lease)
     assert failed not in after
     assert sum(after.values()) == 6
     (kept,) = before.keys() - {failed}
@@ -158,7 +147,7 @@ def test_as_many_slots_as_possible_move(operator: LeaseOperator) -> None:
     lease = with_slots(operator, 10, HOUR_S / 2)
     operator.declare("a1", is_down=True)
     assert operator.heal() == 1
-    assert units(operator, lease) == {"a1": 2, "a2": 4, "b1": 4}
+    assert operator.units(lease) == {"a1": 2, "a2": 4, "b1": 4}
     assert flags(operator, lease) == MISSING
 
 
@@ -190,7 +179,7 @@ def test_a_failed_host_with_servers_stays_held_and_they_are_evacuated_within_the
     server = operator.movers.boot(first, hints={"reservation": part})
     operator.declare(first, is_down=True)
     assert operator.heal() == 1
-    assert sorted(units(operator, lease).values()) == [0, 1]
+    assert sorted(operator.units(lease).values()) == [0, 1]
     (other,) = operator.held(lease) - {first}
     assert flags(operator, lease) == CHANGED
     assert operator.heal() == 0
@@ -229,7 +218,7 @@ def test_a_host_that_was_replaced_is_not_chosen_again(operator: LeaseOperator) -
     for each in {"a1", "a2", "b1"} - {first}:
         operator.declare(each, is_down=True)
     operator.heal()
-    assert units(operator, lease) == {first: 0, second: 1}
+    assert operator.units(lease) == {first: 0, second: 1}
     assert flags(operator, lease) == (True, True, True)
 
 
@@ -258,12 +247,12 @@ def test_a_lease_misses_a_host_until_it_is_known_to_be_up(operator: LeaseOperato
 
 def test_active_slots_move_but_for_those_in_use(operator: LeaseOperator) -> None:
     lease = with_slots(operator, 4)
-    (first,) = units(operator, lease)
+    (first,) = operator.units(lease)
     server = boot_in_slot(operator, lease, first)
     operator.declare(first, is_down=True)
     assert operator.heal() == 1
     (other,) = operator.held(lease) - {first}
-    assert units(operator, lease) == {first: 1, other: 4}
+    assert operator.units(lease) == {first: 1, other: 4}
     assert slots_on(operator, lease) == {first: 1, other: 4}
     assert flags(operator, lease) == CHANGED
     operator.movers.evacuate(server)
@@ -280,7 +269,7 @@ def test_active_slots_move_but_for_those_in_use(operator: LeaseOperator) -> None
 
 def test_no_more_slots_than_reserved_stay_when_a_host_comes_back(operator: LeaseOperator) -> None:
     lease = with_slots(operator, 4)
-    (first,) = units(operator, lease)
+    (first,) = operator.units(lease)
     boot_in_slot(operator, lease, first)
     operator.declare(first, is_down=True)
     assert operator.heal() == 1
@@ -295,10 +284,10 @@ def test_no_more_slots_than_reserved_stay_when_a_host_comes_back(operator: Lease
 
 def test_slots_on_one_host_move_together(operator: LeaseOperator) -> None:
     lease = with_slots(operator, 3, affinity=True)
-    (first,) = units(operator, lease)
+    (first,) = operator.units(lease)
     operator.declare(first, is_down=True)
     assert operator.heal() == 1
-    (other,) = units(operator, lease)
+    (other,) = operator.units(lease)
     assert (first != other, slots_on(operator, lease)) == (True, {other: 3})
 
 

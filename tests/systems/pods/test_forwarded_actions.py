@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -20,14 +19,14 @@ from innkeeper.engine.pods import plans
 from innkeeper.engine.pods.forwarding import Forwarding
 from innkeeper.engine.pods.provisioning import Provisioning
 from innkeeper.settings import load
-from innkeeper.store.transactions import Store, Tx
+from innkeeper.store.transactions import Store
 from innkeeper.systems.compute.flavors import flavors, images
 from innkeeper.systems.pods import routings
 from tests.support.clouds import image
+from tests.support.played_engines import PlayedEngine
 from tests.support.pod_rows import add_pod
 from tests.support.stores import NOW
 
-T = TypeVar("T")
 QUOTAS = {"quota_metadata_items": 2}
 SETTINGS = load(None, environ={}, overrides={"data_dir": "/unused", **QUOTAS})
 ANN = DoorCaller("acme", "ann", is_admin=False)
@@ -41,7 +40,7 @@ AWAY, IN_DOUBT = PodSilent("refused"), PodSilent("no answer", may_have_arrived=T
 
 
 @dataclass
-class Played:
+class Played(PlayedEngine):
     """A door over one pod, which has a server and a volume of a project."""
 
     store: Store
@@ -58,16 +57,6 @@ class Played:
             for kind, uuid in IDS.items():
                 made = PodRouting(0, uuid, uuid, pod.id, "acme", kind, NOW, NOW, image_id=OLD)
                 routings.create(tx, made)
-
-    async def read(self, work: Callable[[Tx], T]) -> T:
-        """Run ``work`` in a transaction."""
-        with self.store.read() as tx:
-            return work(tx)
-
-    async def write(self, work: Callable[[Tx], T]) -> T:
-        """Run ``work`` in a transaction that writes."""
-        with self.store.write() as tx:
-            return work(tx)
 
     async def of_project(self, _: Pod, name: str) -> Any:
         """Return a login for a project."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import SimpleNamespace
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -17,13 +17,13 @@ from innkeeper.domain.door import GROUP, SERVER, DoorLimits
 from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.engine.pods.group_provisioning import GroupProvisioning
-from innkeeper.store.transactions import Store, Tx
+from innkeeper.store.transactions import Store
 from innkeeper.systems.compute.grouping import groups
 from innkeeper.systems.pods import pod_groups, routings
+from tests.support.played_engines import PlayedEngine
 from tests.support.pod_rows import add_pod
 from tests.support.stores import NOW
 
-T = TypeVar("T")
 UUID = "a0000000-0000-4000-8000-000000000001"
 MARK = "b0000000-0000-4000-8000-000000000001"
 MINE = ServerGroup(UUID, "mine", "acme", "ann", "anti-affinity", None, NOW)
@@ -32,7 +32,7 @@ TIMEOUT_S = 1.0
 
 
 @dataclass
-class Played:
+class Played(PlayedEngine):
     """An engine over a store, and a pod that does something while it deletes a group."""
 
     store: Store
@@ -41,16 +41,6 @@ class Played:
     now: datetime = LATER
     asked: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=lambda: ["old"])
-
-    async def read(self, work: Callable[[Tx], T]) -> T:
-        """Run ``work`` in a transaction."""
-        with self.store.read() as tx:
-            return work(tx)
-
-    async def write(self, work: Callable[[Tx], T]) -> T:
-        """Run ``work`` in a transaction that writes."""
-        with self.store.write() as tx:
-            return work(tx)
 
     async def send(self, _: object, call: PodCall) -> PodAnswer:
         """Answer a request about server groups."""

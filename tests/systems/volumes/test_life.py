@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -25,16 +24,6 @@ from tests.support.statements import Counter
 from tests.support.volume_clouds import VolumeCloud
 
 AVAILABLE = {"status": VolumeStatus.AVAILABLE}
-
-
-@pytest.fixture
-def it(tmp_path: Path) -> Iterator[VolumeCloud]:
-    """Two hosts of 100 GiB each."""
-    made = VolumeCloud(cloud_in(tmp_path, reported("h1"), reported("h2")))
-    yield made
-    made.cloud.reread()
-    made.cloud.judge()
-    made.cloud.close()
 
 
 def test_volumes_fill_hosts_and_never_more(it: VolumeCloud) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from innkeeper.domain.compute import Booted, Status
+from innkeeper.domain.compute import Status
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.volumes import AttachOrigin, BlockDevice, VolumeBusy, VolumeStatus
@@ -16,28 +13,10 @@ from innkeeper.systems.compute.hosts import work
 from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.volumes import attachments, transfers, volumes
 from innkeeper.systems.volumes.attachments import NewAttachment
-from tests.support.clouds import AGENT, NOW, cloud_in, reported
+from tests.support.clouds import AGENT, NOW
 from tests.support.volume_clouds import VolumeCloud
 
 BLANK = BlockDevice("blank", size_gb=2)
-
-
-@pytest.fixture
-def it(tmp_path: Path) -> Iterator[VolumeCloud]:
-    """Two hosts of 100 GiB each."""
-    made = VolumeCloud(cloud_in(tmp_path, reported("h1"), reported("h2")))
-    yield made
-    made.cloud.reread()
-    made.cloud.judge()
-    made.cloud.close()
-
-
-def active(it: VolumeCloud) -> ServerId:
-    """Boot a server, and have it built."""
-    (booted,) = it.cloud.boot(it.cloud.request())
-    assert isinstance(booted, Booted)
-    it.settle_all()
-    return booted.server_ids[0]
 
 
 def status_of(it: VolumeCloud, server: ServerId) -> str:
@@ -56,7 +35,7 @@ def reset(it: VolumeCloud, uuid: str, status: str) -> None:
 def test_a_reset_takes_a_forced_deletion_back_until_the_volume_is_detached(
     it: VolumeCloud, *, is_detached: bool
 ) -> None:
-    server, volume = active(it), it.made(1)
+    server, volume = it.active(), it.made(1)
     it.attach(server, volume.uuid)
     it.settle_all()
     it.delete(volume.uuid, is_forced=True)
@@ -75,7 +54,7 @@ def test_a_reset_takes_a_forced_deletion_back_until_the_volume_is_detached(
 
 
 def test_a_volume_is_not_used_again_while_an_agent_may_delete_it(it: VolumeCloud) -> None:
-    server, volume, ids = active(it), it.made(1), it.cloud.ids
+    server, volume, ids = it.active(), it.made(1), it.cloud.ids
     it.delete(volume.uuid)
     (drop,) = it.orders()
     reset(it, volume.uuid, VolumeStatus.AVAILABLE)
@@ -189,7 +168,7 @@ def test_a_kept_volume_no_longer_grows_after_its_drop(
 def test_a_kept_volume_no_longer_grows_after_it_was_to_be_detached(
     it: VolumeCloud, *, is_reset: bool
 ) -> None:
-    server, volume = active(it), it.made(5)
+    server, volume = it.active(), it.made(5)
     it.attach(server, volume.uuid)
     it.settle_all()
     it.extend(volume.uuid, 20)

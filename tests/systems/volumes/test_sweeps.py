@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 
-import pytest
-
-from innkeeper.domain.compute import Booted, Status
+from innkeeper.domain.compute import Status
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.orders import OrderKind
 from innkeeper.domain.volumes import AttachStatus, BlockDevice, VolumeStatus
@@ -17,34 +13,16 @@ from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.systems.compute.moves import resizing
 from innkeeper.systems.compute.servers import force_detaching, volume_orders
 from innkeeper.systems.volumes import attachments
-from tests.support.clouds import AGENT, NOW, cloud_in, reported
+from tests.support.clouds import AGENT, NOW
 from tests.support.volume_clouds import LATER, TIMEOUT_S, WHO, VolumeCloud
 
 MOVING = (AttachStatus.ATTACHING, AttachStatus.DETACHING)
 MUCH_LATER = LATER + timedelta(seconds=TIMEOUT_S + 1)
 
 
-@pytest.fixture
-def it(tmp_path: Path) -> Iterator[VolumeCloud]:
-    """Two hosts."""
-    made = VolumeCloud(cloud_in(tmp_path, reported("h1"), reported("h2")))
-    yield made
-    made.cloud.reread()
-    made.cloud.judge()
-    made.cloud.close()
-
-
-def active(it: VolumeCloud) -> ServerId:
-    """Boot a server, and have it built."""
-    (booted,) = it.cloud.boot(it.cloud.request())
-    assert isinstance(booted, Booted)
-    it.settle_all()
-    return booted.server_ids[0]
-
-
 def using(it: VolumeCloud) -> tuple[ServerId, str]:
     """Return a server and the volume that is attached to it."""
-    server, volume = active(it), it.made(1)
+    server, volume = it.active(), it.made(1)
     it.attach(server, volume.uuid)
     it.settle_all()
     return server, volume.uuid

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from http import HTTPStatus
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -28,6 +29,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity.names import could_be_stored
 from innkeeper.systems.pods import pod_groups, routings
 
+T = TypeVar("T")
 VERSION = {"openstack-api-version": "compute 2.64"}
 """Since this microversion, a group has one policy and may have rules."""
 PAUSE_S = 0.1
@@ -71,7 +73,7 @@ class GroupProvisioning:
         def work(tx: Tx) -> tuple[PodRouting, bool]:
             return pod_groups.begin(tx, group.uuid, group.project_id, pod.id, now=now, stale=stale)
 
-        return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
+        return await self._write(work)
 
     async def _begin_again(
         self, lost: PodRouting, pod: Pod, group: ServerGroup
@@ -87,7 +89,7 @@ class GroupProvisioning:
             raise PodSilent.of_status(answer.status)
         return answer.status != HTTPStatus.OK
 
-    async def _write(self, work: Callable[[Tx], PodRouting | None]) -> PodRouting | None:
+    async def _write(self, work: Callable[[Tx], T]) -> T:
         return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
 
     async def _make(self, routing: PodRouting, login: PodLogin, group: ServerGroup) -> str:

@@ -2,9 +2,8 @@
 
 Always true: the child gets the method, the path, the query, the body and the microversion that the
 client sent. Only two things are added: the definition of the flavor to a resize, and the limit of
-metadata items to a change of metadata. The client gets the
-child's answer, with this zone's address in the links. An answer that cannot be from a Compute API
-counts as no answer.
+metadata items to a change of metadata. The client gets the child's answer, with this zone's address
+in the links. An answer that cannot be from a Compute API counts as no answer.
 """
 
 from __future__ import annotations
